@@ -1,0 +1,15 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['{apps,workers,shared,scripts}/**/*.test.ts'],
+    exclude: ['**/node_modules/**'],
+    globalSetup: ['scripts/testing/global-setup.ts'],
+    setupFiles: ['scripts/testing/prepare-services.ts'],
+    pool: 'forks',
+    // Each file has a database of its own, so files do not disturb each other; more than two would only fight for cores.
+    maxWorkers: 2,
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+  },
+});
