@@ -1,0 +1,19 @@
+import type { Db } from '@stowage/shared/database/open-database.ts';
+import { type QuotaRecord, quotaRecord } from '@stowage/shared/quota/quota-record.ts';
+import { actOn, type QuotaCaller, userNotFound } from './quota-caller.ts';
+
+/** A user's quota record. `FORBIDDEN` for another user's, `USER_NOT_FOUND` to administrators. */
+export async function readQuota(
+  db: Db,
+  request: { readonly caller: QuotaCaller; readonly userId: string },
+): Promise<QuotaRecord> {
+  const row = await db
+    .selectFrom('quotas')
+    .innerJoin('users', 'users.id', 'quotas.user_id')
+    .where('quotas.user_id', '=', actOn(request.caller, request.userId))
+    .where('users.state', '<>', 'deleted')
+    .select(['quotas.user_id', 'stored_bytes', 'adjustment_bytes', 'max_bytes'])
+    .executeTakeFirst();
+  if (row === undefined) throw userNotFound();
+  return quotaRecord(row);
+}

@@ -1,0 +1,30 @@
+import type { Db } from '@stowage/shared/database/open-database.ts';
+import { adjustQuota } from '@stowage/shared/quota/adjust-quota.ts';
+import type { QuotaRecord } from '@stowage/shared/quota/quota-record.ts';
+import { changedRecord } from './changed-record.ts';
+import { actOn, type QuotaCaller } from './quota-caller.ts';
+
+export interface SetQuota {
+  readonly caller: QuotaCaller;
+  readonly userId: string;
+  /** 0 … 2^53−1. */
+  readonly newQuotaBytes: number;
+  readonly requestId: string;
+}
+
+/**
+ * Makes a number the bytes used. It moves the adjustment only: files that are stored go on taking their room.
+ * `FORBIDDEN`, `USER_NOT_FOUND`; past the limit `QUOTA_EXCEEDED`, and nothing changes.
+ */
+export async function setQuota(db: Db, request: SetQuota): Promise<QuotaRecord> {
+  const userId = actOn(request.caller, request.userId);
+  return changedRecord(
+    await adjustQuota(db, {
+      userId,
+      kind: 'set',
+      bytes: request.newQuotaBytes,
+      actorId: request.caller.userId,
+      requestId: request.requestId,
+    }),
+  );
+}
