@@ -1,4 +1,4 @@
-import sharp from 'sharp';
+import sharp, { type Sharp } from 'sharp';
 
 export type PictureFormat = 'jpeg' | 'png' | 'webp' | 'gif' | 'avif' | 'tiff';
 
@@ -116,7 +116,7 @@ function noise(seed: number, width: number, height: number) {
   return { pixels, raw: { width, height, channels: 3 as const } };
 }
 
-function encode(picture: sharp.Sharp, format: PictureFormat, options: PictureOptions): sharp.Sharp {
+function encode(picture: Sharp, format: PictureFormat, options: PictureOptions): Sharp {
   switch (format) {
     case 'jpeg':
       return picture.jpeg({ quality: 85, progressive: options.progressive ?? false });

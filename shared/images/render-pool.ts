@@ -1,0 +1,150 @@
+import pLimit from 'p-limit';
+import type { Logger } from 'pino';
+import { AppError } from '../errors/app-error.ts';
+import { openRenderProcess, type RenderProcess } from './render-process.ts';
+import type { RenderedPicture } from './render-request.ts';
+import { childIsClean, type RenderTask, renderIn } from './render-task.ts';
+
+export interface RenderPoolOptions {
+  /** Most render children at once; each works on one picture. */
+  readonly children: number;
+  /** ms one picture may take before its child is killed. */
+  readonly deadlineMs: number;
+  readonly maxInputPixels: number;
+  readonly logger: Logger;
+  /** Scheduling priority of the children, 0…19. */
+  readonly nice?: number;
+  /** ms after which a child without work is ended; one always stays warm. */
+  readonly idleMs?: number;
+  /** Pictures after which a child is replaced, so that a slow leak in a decoder stays small. */
+  readonly picturesPerChild?: number;
+}
+
+/** Renders pictures in child processes: what crashes, hangs or takes over a decoder ends only its own child. */
+export interface RenderPool {
+  /** @throws AppError as `renderIn`, or SHUTTING_DOWN after `close` */
+  render(task: RenderTask): Promise<RenderedPicture>;
+  /** Starts one child, so that the first picture does not wait for it. */
+  warm(): Promise<void>;
+  /** Ends all children, also those at work. */
+  close(): Promise<void>;
+}
+
+interface PooledChild {
+  readonly process: RenderProcess;
+  pictures: number;
+  idleTimer?: NodeJS.Timeout;
+}
+
+const START_DEADLINE_MS = 30_000;
+
+/** A pool without children: each is started when it is first needed. */
+export function createRenderPool(options: RenderPoolOptions): RenderPool {
+  const { deadlineMs, logger, nice = 19, idleMs = 60_000, picturesPerChild = 500 } = options;
+  const limit = pLimit(options.children);
+  // A little above the parent's own deadline, as a second net inside the child.
+  const limits = { maxInputPixels: options.maxInputPixels, timeoutSeconds: Math.ceil(deadlineMs / 1000) + 5 };
+  const children = new Set<PooledChild>();
+  const idle: PooledChild[] = [];
+  let closed = false;
+
+  async function start(): Promise<PooledChild> {
+    const child: PooledChild = { process: openRenderProcess(nice), pictures: 0 };
+    children.add(child);
+    try {
+      await isReady(child.process);
+    } catch (error) {
+      await end(child);
+      throw error;
+    }
+    return child;
+  }
+
+  async function end(child: PooledChild): Promise<void> {
+    clearTimeout(child.idleTimer);
+    children.delete(child);
+    if (idle.includes(child)) idle.splice(idle.indexOf(child), 1);
+    await child.process.kill();
+  }
+
+  function take(): PooledChild | undefined {
+    for (let child = idle.pop(); child !== undefined; child = idle.pop()) {
+      clearTimeout(child.idleTimer);
+      if (!child.process.ended) return child;
+      children.delete(child);
+    }
+    return undefined;
+  }
+
+  async function giveBack(child: PooledChild): Promise<void> {
+    if (closed || child.process.ended || child.pictures >= picturesPerChild) return await end(child);
+    idle.push(child);
+    child.idleTimer = setTimeout(() => {
+      // The longest idle leaves; the last one stays for the next picture.
+      if (idle.length > 1 && idle[0] !== undefined) void end(idle[0]);
+    }, idleMs).unref();
+  }
+
+  async function renderNow(task: RenderTask): Promise<RenderedPicture> {
+    task.signal?.throwIfAborted();
+    if (closed) throw shuttingDown();
+    const child = take() ?? (await start());
+    child.pictures += 1;
+    try {
+      const picture = await renderIn(child.process, task, limits, deadlineMs);
+      await giveBack(child);
+      return picture;
+    } catch (error) {
+      if (childIsClean(error)) {
+        await giveBack(child);
+      } else {
+        logger.warn({ err: error, pid: child.process.pid }, 'a render child is replaced');
+        await end(child);
+      }
+      throw closed ? shuttingDown(error) : error;
+    }
+  }
+
+  return {
+    render: (task) => untilAborted(limit(renderNow, task), task.signal),
+    warm: async () => {
+      await limit(async () => {
+        if (children.size === 0 && !closed) await giveBack(await start());
+      });
+    },
+    close: async () => {
+      closed = true;
+      await Promise.all([...children].map(end));
+    },
+  };
+}
+
+async function isReady(child: RenderProcess): Promise<void> {
+  const ready = Promise.withResolvers<void>();
+  const failed = (reason: string) =>
+    ready.reject(
+      new AppError('RENDER_CRASHED', 'The render process did not start.', { cause: new Error(reason) }),
+    );
+  const timer = setTimeout(() => failed('it took too long'), START_DEADLINE_MS);
+  child.listen({ message: () => ready.resolve(), end: failed });
+  try {
+    await ready.promise;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Rejects as soon as the signal is aborted, also while the work still waits for its turn. */
+function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
+
+function shuttingDown(cause?: unknown): AppError {
+  return new AppError('SHUTTING_DOWN', 'The process is ending.', { cause });
+}

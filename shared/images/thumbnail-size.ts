@@ -1,0 +1,51 @@
+import { AppError } from '../errors/app-error.ts';
+import type { PictureFormat } from './picture-format.ts';
+
+export interface Size {
+  /** px */
+  readonly width: number;
+  /** px */
+  readonly height: number;
+}
+
+/** The most pixels a thumbnail may have. */
+export const MAX_THUMBNAIL_PIXELS = 50_000_000;
+/** The most pixels that all frames of an animated thumbnail may have together; above it the first frame is shown. */
+export const MAX_ANIMATED_PIXELS = 4_000_000;
+
+/** The longest side in px that a format, or its encoder here, can hold. */
+const LONGEST_SIDE: Readonly<Record<PictureFormat, number>> = {
+  jpeg: 65_535,
+  png: 65_535,
+  webp: 16_383,
+  gif: 65_535,
+  avif: 16_384,
+  tiff: 65_535,
+};
+
+/** The size of a thumbnail of exactly that width, in the proportions of the upright original. */
+export function thumbnailSize(upright: Size, width: number): Size {
+  return { width, height: Math.max(1, Math.round((width * upright.height) / upright.width)) };
+}
+
+export function fitsFormat(size: Size, format: PictureFormat): boolean {
+  const side = LONGEST_SIDE[format];
+  return size.width * size.height <= MAX_THUMBNAIL_PIXELS && size.width <= side && size.height <= side;
+}
+
+/** @throws AppError THUMBNAIL_TOO_LARGE when the format cannot hold a picture of that size, or it is above 50 megapixels. */
+export function assertFitsFormat(size: Size, format: PictureFormat): void {
+  if (fitsFormat(size, format)) return;
+  throw new AppError(
+    'THUMBNAIL_TOO_LARGE',
+    `A ${format} thumbnail of ${size.width} × ${size.height} pixels is too large.`,
+    {
+      details: { ...size, max_pixels: MAX_THUMBNAIL_PIXELS, max_side: LONGEST_SIDE[format] },
+    },
+  );
+}
+
+/** Whether a thumbnail of that size keeps all frames. */
+export function staysAnimated(frames: number, size: Size): boolean {
+  return frames > 1 && frames * size.width * size.height <= MAX_ANIMATED_PIXELS;
+}
