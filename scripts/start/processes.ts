@@ -34,6 +34,36 @@ export async function processCommand(pid: number): Promise<string> {
   );
 }
 
+/** A process that can be told from a later one which got the same id. */
+export interface ProcessIdentity {
+  readonly name: string;
+  readonly pid: number;
+  /** When it was started, in a form that only equality is asked of. */
+  readonly started: string;
+}
+
+export async function processIdentity(pid: number, name = 'supervisor'): Promise<ProcessIdentity> {
+  return { name, pid, started: await processStart(pid) };
+}
+
+/** True while that very process runs. */
+export async function isSameProcess(identity: ProcessIdentity): Promise<boolean> {
+  return (await isRunning(identity.pid)) && (await processStart(identity.pid)) === identity.started;
+}
+
+async function processStart(pid: number): Promise<string> {
+  if (process.platform === 'linux') {
+    const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '');
+    const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+    // Field 22 of stat(5), the 20th after the name: clock ticks from boot to the start.
+    return `${boot.trim()} ${status.slice(status.lastIndexOf(')') + 2).split(' ')[19] ?? ''}`;
+  }
+  return await run('ps', ['-o', 'lstart=', '-p', String(pid)]).then(
+    ({ stdout }) => stdout.trim(),
+    () => '',
+  );
+}
+
 export interface SignalStep {
   readonly signal: NodeJS.Signals;
   /** How long the process has to go before the next signal, in milliseconds. */

@@ -35,7 +35,7 @@ export function objectStores(): { name: string; options: ObjectStoreOptions }[] 
   if (s3 !== undefined) {
     stores.push({
       name: 'S3',
-      options: { ...s3, kind: 's3', bucket: testBucket(), forcePathStyle: true, checksums: 'WHEN_REQUIRED' },
+      options: { ...s3, kind: 's3', bucket: testBucket(), forcePathStyle: true, checksums: 'when_required' },
     });
   }
   return stores;

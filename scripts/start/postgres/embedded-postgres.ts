@@ -30,11 +30,15 @@ export interface EmbeddedPostgres {
   readonly pid: number;
   /** Resolves when the server process has ended, for whatever reason. */
   readonly exited: Promise<void>;
-  /** Fast shutdown; resolves when the process is gone. */
-  close(): Promise<void>;
+  /**
+   * Fast shutdown, and after `graceMs` one that leaves work to the next start's recovery; resolves when the
+   * process is gone.
+   */
+  close(graceMs?: number): Promise<void>;
 }
 
 const READY_DEADLINE_MS = 30_000;
+const STOP_GRACE_MS = 6_000;
 const LARGEST_LOG = 10 * 1024 * 1024;
 
 /**
@@ -73,10 +77,10 @@ export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Pr
         port,
         pid: server.pid,
         exited: server.exited,
-        close: () => stop(server),
+        close: (graceMs = STOP_GRACE_MS) => stop(server, graceMs),
       };
     }
-    await stop(server);
+    await stop(server, STOP_GRACE_MS);
     // The backends of a killed server need a moment to notice; a port may be taken between our look and the bind.
     if (Date.now() > deadline)
       throw new Error(`The embedded Postgres did not start:\n${await logTail(folder)}`);
@@ -169,11 +173,11 @@ async function ensureDatabase(url: string): Promise<void> {
   }
 }
 
-async function stop(server: Server): Promise<void> {
+async function stop(server: Server, graceMs: number): Promise<void> {
   if (server.hasExited) return;
   await signalUntilGone(server.pid, [
-    { signal: 'SIGINT', graceMs: 6_000 },
-    { signal: 'SIGQUIT', graceMs: 2_000 },
+    { signal: 'SIGINT', graceMs },
+    { signal: 'SIGQUIT', graceMs: 500 },
     { signal: 'SIGKILL', graceMs: 2_000 },
   ]);
   await server.exited;
