@@ -1,5 +1,6 @@
 import sharp from 'sharp';
 import { AppError } from '../errors/app-error.ts';
+import { assertNotTooLarge } from './input-limit.ts';
 import { PICTURE_FORMATS, type PictureFormat } from './picture-format.ts';
 import type { Size } from './thumbnail-size.ts';
 
@@ -40,16 +41,4 @@ export async function readHeader(bytes: Uint8Array, maxInputPixels: number): Pro
     delay: read.delay ?? [],
     loop: read.loop ?? 0,
   };
-}
-
-/** @throws AppError PICTURE_TOO_LARGE above that many pixels. */
-export function assertNotTooLarge(size: Size, maxInputPixels: number): void {
-  if (size.width * size.height <= maxInputPixels) return;
-  throw new AppError(
-    'PICTURE_TOO_LARGE',
-    `The picture has ${size.width} × ${size.height} pixels, too many for thumbnails.`,
-    {
-      details: { ...size, max_pixels: maxInputPixels },
-    },
-  );
 }

@@ -1,0 +1,112 @@
+import { AppError } from '@stowage/shared/errors/app-error.ts';
+
+export interface RenderAdmissionOptions {
+  /** Most renders at once: the number of processor cores. */
+  readonly slots: number;
+  /** Most renders at once for one client address. */
+  readonly slotsPerClient?: number;
+  /** Most that wait for a slot; one client address may take half of it. */
+  readonly queueLength?: number;
+  /** ms after which one that waits is turned away. */
+  readonly maxWaitMs?: number;
+}
+
+interface Waiting {
+  readonly client: string;
+  readonly admit: () => void;
+}
+
+const RETRY_AFTER_SECONDS = 5;
+
+/**
+ * Bounds the renders that readers cause: so many at once, so many for each client address, a short queue, and
+ * beyond it OVERLOADED. First come, first served, except that a client at its own bound is passed over.
+ */
+export class RenderAdmission {
+  readonly #slots: number;
+  readonly #slotsPerClient: number;
+  readonly #queueLength: number;
+  readonly #maxWaitMs: number;
+  readonly #running = new Map<string, number>();
+  #runningInAll = 0;
+  #queue: Waiting[] = [];
+
+  constructor(options: RenderAdmissionOptions) {
+    this.#slots = options.slots;
+    this.#slotsPerClient = options.slotsPerClient ?? 2;
+    this.#queueLength = options.queueLength ?? 32;
+    this.#maxWaitMs = options.maxWaitMs ?? 10_000;
+  }
+
+  /**
+   * Runs the work when there is room for it.
+   * @param signal aborting it leaves the queue; work that has begun is not touched
+   * @throws AppError OVERLOADED
+   */
+  async run<T>(client: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    signal.throwIfAborted();
+    if (this.#hasRoomFor(client)) this.#enter(client);
+    else await this.#wait(client, signal);
+    try {
+      return await work();
+    } finally {
+      this.#leave(client);
+    }
+  }
+
+  #hasRoomFor(client: string): boolean {
+    return this.#runningInAll < this.#slots && (this.#running.get(client) ?? 0) < this.#slotsPerClient;
+  }
+
+  #enter(client: string): void {
+    this.#runningInAll += 1;
+    this.#running.set(client, (this.#running.get(client) ?? 0) + 1);
+  }
+
+  #leave(client: string): void {
+    this.#runningInAll -= 1;
+    const left = (this.#running.get(client) ?? 0) - 1;
+    if (left > 0) this.#running.set(client, left);
+    else this.#running.delete(client);
+    const next = this.#queue.find((waiting) => this.#hasRoomFor(waiting.client));
+    next?.admit();
+  }
+
+  /** Resolves when the caller has been entered. */
+  #wait(client: string, signal: AbortSignal): Promise<void> {
+    const ofClient = this.#queue.filter((waiting) => waiting.client === client).length;
+    if (this.#queue.length >= this.#queueLength || ofClient >= this.#queueLength / 2) throw overloaded();
+    return new Promise((resolve, reject) => {
+      const stopWaiting = () => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', giveUp);
+        this.#queue = this.#queue.filter((waiting) => waiting !== entry);
+      };
+      const giveUp = () => {
+        stopWaiting();
+        reject(signal.reason);
+      };
+      const timer = setTimeout(() => {
+        stopWaiting();
+        reject(overloaded());
+      }, this.#maxWaitMs);
+      const entry: Waiting = {
+        client,
+        admit: () => {
+          stopWaiting();
+          // Entered here, so that nobody takes the room before the caller runs again.
+          this.#enter(client);
+          resolve();
+        },
+      };
+      signal.addEventListener('abort', giveUp, { once: true });
+      this.#queue.push(entry);
+    });
+  }
+}
+
+function overloaded(): AppError {
+  return new AppError('OVERLOADED', 'Too many thumbnails are being rendered right now. Try again shortly.', {
+    details: { retry_after_seconds: RETRY_AFTER_SECONDS },
+  });
+}
