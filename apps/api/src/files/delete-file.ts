@@ -7,14 +7,14 @@ import { AppError } from '@stowage/shared/errors/app-error.ts';
  * Every API process trusts its copy of a file's row for 250 ms. An answer that comes later than that after the
  * commit means gone, whichever process is asked next.
  */
-const ROW_COPIES_EXPIRE_AFTER_MS = 300;
+const untilRowCopiesExpire = () => sleep(300);
 
 export interface DeleteFileDeps {
   readonly db: Db;
   /** Publishes the job that was just committed. Nothing waits for it. */
   readonly relayKick: () => void;
-  /** How long after the commit the deletion is known everywhere, in milliseconds. Default 300. */
-  readonly settleMs?: number;
+  /** Waits, after the commit, until every process knows of the deletion. Default: 300 ms. */
+  readonly settle?: () => Promise<unknown>;
 }
 
 export interface DeleteFile {
@@ -43,5 +43,5 @@ export async function deleteFile(deps: DeleteFileDeps, request: DeleteFile): Pro
   }
   // Whoever else deletes it in this moment is the one who queues the job; the answer waits just as long.
   if (await requestDeletion(deps.db, { fileId: file.id, requestId })) deps.relayKick();
-  await sleep(deps.settleMs ?? ROW_COPIES_EXPIRE_AFTER_MS);
+  await (deps.settle ?? untilRowCopiesExpire)();
 }
