@@ -18,6 +18,8 @@ export interface RenderPoolOptions {
   readonly idleMs?: number;
   /** Pictures after which a child is replaced, so that a slow leak in a decoder stays small. */
   readonly picturesPerChild?: number;
+  /** Told of the end of each render: `ok` or the code of the error, and its time in a child in seconds. */
+  readonly onRendered?: (outcome: string, seconds: number) => void;
 }
 
 /** Renders pictures in child processes: what crashes, hangs or takes over a decoder ends only its own child. */
@@ -89,10 +91,18 @@ export function createRenderPool(options: RenderPoolOptions): RenderPool {
     task.signal?.throwIfAborted();
     if (closed) throw shuttingDown();
     const child = take() ?? (await start());
+    const source = await task.openSource().catch(async (error: unknown) => {
+      await giveBack(child);
+      throw error;
+    });
+    const startedAt = performance.now();
+    const report = (outcome: string) =>
+      options.onRendered?.(outcome, (performance.now() - startedAt) / 1_000);
     child.pictures += 1;
     try {
-      const picture = await renderIn(child.process, task, limits, deadlineMs);
+      const picture = await renderIn(child.process, task, source, limits, deadlineMs);
       await giveBack(child);
+      report('ok');
       return picture;
     } catch (error) {
       if (childIsClean(error)) {
@@ -101,6 +111,7 @@ export function createRenderPool(options: RenderPoolOptions): RenderPool {
         logger.warn({ err: error, pid: child.process.pid }, 'a render child is replaced');
         await end(child);
       }
+      report(error instanceof AppError ? error.code : 'INTERNAL');
       throw closed ? shuttingDown(error) : error;
     }
   }

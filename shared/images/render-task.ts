@@ -17,7 +17,7 @@ export interface RenderTask {
 }
 
 /**
- * Renders one picture in a child that is ready. When it rejects with anything but a `failed` of the child (see
+ * Renders one picture in a child that is ready, and closes the source. When it rejects with anything but a `failed` of the child (see
  * `childIsClean`), the child is in the middle of something and must be killed.
  * @param deadlineMs for the rendering, and for each piece of the source to arrive
  * @throws AppError RENDER_CRASHED, RENDER_TIMED_OUT, OBJECT_STORE_UNAVAILABLE, or what the child reports
@@ -25,6 +25,7 @@ export interface RenderTask {
 export async function renderIn(
   child: RenderProcess,
   task: RenderTask,
+  source: ObjectBody,
   limits: RenderLimits,
   deadlineMs: number,
 ): Promise<RenderedPicture> {
@@ -41,7 +42,7 @@ export async function renderIn(
   try {
     task.signal?.throwIfAborted();
     task.signal?.addEventListener('abort', abort, { once: true });
-    const sent = sendSource(child, task, limits, () => expect(sourceStalled()));
+    const sent = sendSource(child, task.request, source, limits, () => expect(sourceStalled()));
     await Promise.race([sent, outcome.promise]);
     expect(new AppError('RENDER_TIMED_OUT', 'Rendering the picture took too long.'));
     return await outcome.promise;
@@ -94,14 +95,14 @@ function createListener(task: RenderTask, outcome: PromiseWithResolvers<Rendered
 /** Hands the source over in pieces, each when the one before has been written. */
 async function sendSource(
   child: RenderProcess,
-  task: RenderTask,
+  request: RenderRequest,
+  source: ObjectBody,
   limits: RenderLimits,
   onProgress: () => void,
 ): Promise<void> {
   onProgress();
-  const source = await task.openSource();
   try {
-    await child.send({ type: 'render', request: task.request, limits, length: source.length });
+    await child.send({ type: 'render', request, limits, length: source.length });
     // Object stores give small pieces; joining them saves messages.
     for await (const piece of joined(source.stream)) {
       onProgress();
