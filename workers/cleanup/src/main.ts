@@ -1,0 +1,44 @@
+import { renderedSet } from '@stowage/shared/images/variant-settings.ts';
+import { createMetrics } from '@stowage/shared/metrics/create-metrics.ts';
+import { dependencyChecks } from '@stowage/shared/ops/dependency-checks.ts';
+import { openOpsServer } from '@stowage/shared/ops/ops-server.ts';
+import { createRelay } from '@stowage/shared/outbox/create-relay.ts';
+import {
+  openProcessDatabase,
+  openProcessObjectStore,
+  openProcessQueues,
+} from '@stowage/shared/process/open-services.ts';
+import { runProcess } from '@stowage/shared/process/run-process.ts';
+import { openCleanupWorker } from './worker.ts';
+
+const NAME = 'worker-cleanup';
+
+await runProcess(NAME, async (process) => {
+  const { config, logger, stopping, onClose } = process;
+  const db = openProcessDatabase(process, NAME);
+  const backend = openProcessQueues(process);
+  const store = openProcessObjectStore(process);
+  const metrics = createMetrics(NAME);
+
+  const checks = dependencyChecks({ db, backend, objectStore: store });
+  const { opsHost: host, opsPort: port } = config;
+  const ops = await openOpsServer({ host, port, logger, metrics, checks, stopping });
+  onClose('ops port', () => ops.close());
+
+  const relay = createRelay({ db, backend, logger, metrics });
+  onClose('relay', () => relay.close());
+  relay.start();
+
+  const worker = openCleanupWorker({
+    db,
+    backend,
+    store,
+    logger,
+    metrics,
+    relayKick: relay.kick,
+    renderedSet: renderedSet(config.thumbnailWidths),
+    concurrency: config.cleanupConcurrency,
+    graceMs: config.shutdownGraceSeconds * 1_000,
+  });
+  onClose('worker', () => worker.close());
+});

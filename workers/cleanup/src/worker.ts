@@ -1,0 +1,50 @@
+import type { Metrics } from '@stowage/shared/metrics/create-metrics.ts';
+import { startSweeps } from '@stowage/shared/process/sweeps.ts';
+import { openJobWorker } from '@stowage/shared/queues/open-job-worker.ts';
+import type { QueueBackend } from '@stowage/shared/queues/queue-backend.ts';
+import type { Logger } from 'pino';
+import { deleteFile } from './delete-file.ts';
+import { type PeriodicWorkDeps, periodicWork } from './periodic-work.ts';
+
+export interface CleanupWorkerOptions extends PeriodicWorkDeps {
+  readonly backend: QueueBackend;
+  readonly logger: Logger;
+  readonly metrics: Pick<Metrics, 'jobs'>;
+  /** Files whose bytes are removed at once. */
+  readonly concurrency: number;
+  /** How long running jobs may go on when the worker is closed, ms. */
+  readonly graceMs?: number;
+}
+
+export interface CleanupWorker {
+  /** Resolves once the worker has reached its queue. */
+  ready(): Promise<void>;
+  /** Runs a sweep now, whenever it ran last. Rejects with what it throws. */
+  runSweep(name: string): Promise<void>;
+  /** Takes no more work, and waits for what runs. */
+  close(): Promise<void>;
+}
+
+/** Works on the queue `cleanup`, and does the periodic work. */
+export function openCleanupWorker(options: CleanupWorkerOptions): CleanupWorker {
+  const { db, logger, relayKick } = options;
+  const jobs = openJobWorker({
+    ...options,
+    queue: 'cleanup',
+    handlers: {
+      'delete-file': async (job) => {
+        await deleteFile(options, job);
+        relayKick();
+      },
+    },
+  });
+  const sweeps = startSweeps({ db, logger, sweeps: periodicWork(options) });
+  return {
+    ready: () => jobs.ready(),
+    runSweep: (name) => sweeps.runNow(name),
+    close: async () => {
+      const ends = await Promise.allSettled([sweeps.close(), jobs.close()]);
+      for (const end of ends) if (end.status === 'rejected') throw end.reason;
+    },
+  };
+}
