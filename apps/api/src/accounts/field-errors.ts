@@ -1,0 +1,16 @@
+import { AppError } from '@stowage/shared/errors/app-error.ts';
+
+/** What is wrong with one field of an input. */
+export interface FieldError {
+  readonly field: string;
+  /** A stable UPPER_SNAKE word. */
+  readonly code: string;
+  readonly message: string;
+}
+
+/** The refusal of an input, naming each bad field. */
+export function invalidInput(errors: readonly FieldError[]): AppError {
+  return new AppError('INVALID_REQUEST', errors.map((error) => error.message).join(' '), {
+    details: { errors },
+  });
+}
