@@ -68,12 +68,15 @@ async function copyForOthers(native: string): Promise<string> {
     const home = join(parent, 'stowage');
     const target = join(home, `postgres-${version}-${process.arch}`);
     try {
-      await mkdir(home, { recursive: true, mode: 0o755 });
+      await mkdir(home, { recursive: true });
       await refuseForeign(home);
+      // Whatever the umask is, others must be able to read the copy.
+      await chmod(home, 0o755);
       if ((await lstat(target).catch(() => undefined)) !== undefined) return target;
       // Two starts at once: each fills a folder of its own, and the last rename that succeeds wins.
       const part = `${target}.${process.pid}`;
       await cp(native, part, { recursive: true, verbatimSymlinks: true });
+      await run('chmod', ['-R', 'a+rX', part]);
       await rename(part, target).catch(() => rm(part, { recursive: true, force: true }));
       return target;
     } catch (error) {
