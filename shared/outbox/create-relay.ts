@@ -12,7 +12,7 @@ import {
   makeAllDue,
   releaseClaim,
 } from './claim-due-jobs.ts';
-import { publishJobs } from './publish-jobs.ts';
+import { publishJobs, type Retries } from './publish-jobs.ts';
 import { hasMarker, setMarker } from './queue-marker.ts';
 
 export interface RelayOptions {
@@ -28,6 +28,8 @@ export interface RelayOptions {
   readonly claimMs?: number;
   /** When an open row is published again. Default 1, 2, 4 … 60 minutes. */
   readonly backoff?: Backoff;
+  /** How jobs are tried. Default 5 times, with a second after the first. */
+  readonly retries?: Retries;
   /** The longest that one batch may take to be published, ms. Default 10,000. */
   readonly publishDeadlineMs?: number;
   /** How long to leave a queue alone that could not be published to, ms. Default 1,000. */
@@ -50,7 +52,7 @@ export interface Relay {
 export function createRelay(options: RelayOptions): Relay {
   const { db, backend, logger, pollMs = 5_000, batchSize = 500, claimMs = 30_000 } = options;
   const { backoff = { firstMs: 60_000, longestMs: 3_600_000 }, publishDeadlineMs = 10_000 } = options;
-  const { pauseMs = 1_000 } = options;
+  const { pauseMs = 1_000, retries = { attempts: 5, firstPauseMs: 1_000 } } = options;
   const metrics = options.metrics.relay;
 
   let working: Promise<void> | undefined;
@@ -62,7 +64,7 @@ export function createRelay(options: RelayOptions): Relay {
   const publish = async (queue: QueueName, jobs: readonly DueJob[]) => {
     try {
       const deadline = AbortSignal.timeout(publishDeadlineMs);
-      await withDeadline(publishJobs(backend.queue(queue), jobs), deadline);
+      await withDeadline(publishJobs(backend.queue(queue), jobs, retries), deadline);
     } catch (error) {
       metrics.publishFailed(queue);
       pausedUntil = performance.now() + pauseMs;

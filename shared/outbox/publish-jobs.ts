@@ -1,8 +1,11 @@
 import type { JobQueue } from '../queues/queue-backend.ts';
 import type { DueJob } from './claim-due-jobs.ts';
 
-/** Tries per publication. What is still not done then waits for the outbox to publish it again. */
-const ATTEMPTS = 5;
+/** How often a job is tried before it fails for good, and the pause after the first try; it doubles each time. */
+export interface Retries {
+  readonly attempts: number;
+  readonly firstPauseMs: number;
+}
 
 /** BullMQ takes no larger one. */
 const LOWEST_PRIORITY = 2 ** 21 - 1;
@@ -13,7 +16,7 @@ const FAILED_LOOKED_AT = 10_000;
 /**
  * Puts rows into their queue. A row that is there already stays as it is: publishing twice is harmless.
  */
-export async function publishJobs(queue: JobQueue, jobs: readonly DueJob[]): Promise<void> {
+export async function publishJobs(queue: JobQueue, jobs: readonly DueJob[], retries: Retries): Promise<void> {
   await removeFailed(queue, jobs);
   await queue.addBulk(
     jobs.map((job) => ({
@@ -23,8 +26,8 @@ export async function publishJobs(queue: JobQueue, jobs: readonly DueJob[]): Pro
         jobId: job.id,
         priority: Math.min(Math.max(job.priority, 0), LOWEST_PRIORITY),
         delay: job.delayMs,
-        attempts: ATTEMPTS,
-        backoff: { type: 'exponential', delay: 1_000, jitter: 0.5 },
+        attempts: retries.attempts,
+        backoff: { type: 'exponential', delay: retries.firstPauseMs, jitter: 0.5 },
         // Anything but true is slow on Postgres, and two workers that trim the same history deadlock.
         removeOnComplete: true,
         stackTraceLimit: 5,

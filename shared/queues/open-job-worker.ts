@@ -22,9 +22,9 @@ export interface JobWorkerOptions {
   readonly abandonAfterMs?: number;
   /** First pause of a job that waits for a dependency, ms; it doubles up to a minute. Default 1,000. */
   readonly firstPauseMs?: number;
-  /** How long a job stays this worker's without a sign of life, ms. Default 30,000. */
+  /** How long a job stays this worker's without a sign of life, ms. Default 20,000. */
   readonly lockDurationMs?: number;
-  /** How often jobs of dead workers are looked for, ms. Default 30,000. */
+  /** How often jobs of dead workers are looked for, ms. Default 10,000. */
   readonly stalledIntervalMs?: number;
 }
 

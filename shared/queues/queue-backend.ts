@@ -26,9 +26,9 @@ export interface BullWorker {
 export interface WorkerSettings {
   /** Jobs that run at once in this process. */
   readonly concurrency: number;
-  /** How long a job stays this worker's without a sign of life, ms. Default 30,000. */
+  /** How long a job stays this worker's without a sign of life, ms. Default 20,000. */
   readonly lockDurationMs?: number;
-  /** How often jobs of dead workers are looked for, ms. Default 30,000. */
+  /** How often jobs of dead workers are looked for, ms. Default 10,000. */
   readonly stalledIntervalMs?: number;
 }
 

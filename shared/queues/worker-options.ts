@@ -1,7 +1,7 @@
 import type { WorkerSettings } from './queue-backend.ts';
 
-const LOCK_DURATION_MS = 30_000;
-const STALLED_INTERVAL_MS = 30_000;
+const LOCK_DURATION_MS = 20_000;
+const STALLED_INTERVAL_MS = 10_000;
 
 /**
  * A stalled job counts against every job its worker held, so one stall says little about a job. BullMQ's own
