@@ -123,13 +123,12 @@ describe.each(queueBackends())('the outbox relay on $name', ({ options }) => {
   });
 
   test('refills a queue that has lost everything', async () => {
-    const relay = rig.relay();
-    relay.start();
     const done = await rig.publish([someJob()]);
     const lost = await rig.publish([someJob({ priority: 3 }), someJob(), someJob()]);
     await completeJob(database.db, done[0] ?? '');
-    await waitFor(async () => (await queue().getBackend().getQueueMetaField('stowage-outbox')) !== null);
     expect(await queue().getJobCountByTypes('waiting', 'prioritized')).toBe(4);
+    rig.relay().start();
+    await waitFor(async () => (await queue().getBackend().getQueueMetaField('stowage-outbox')) !== null);
 
     await queue().obliterate({ force: true });
 
