@@ -58,6 +58,8 @@ async function renderStar(
     const pixels = sharp(data, {
       raw: { width: info.width, height: info.height, channels: info.channels, ...pageHeight },
       limitInputPixels: false,
+      // Without it a resize would take all frames for one tall picture.
+      animated: variant.animated,
     }).timeout({ seconds: limits.timeoutSeconds });
     const sized = variant.size.width === largest.size.width ? pixels : resize(pixels, variant);
     await onVariant(await encode(sized, variant, request, header));

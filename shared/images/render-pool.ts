@@ -26,6 +26,8 @@ export interface RenderPoolOptions {
 export interface RenderPool {
   /** @throws AppError as `renderIn`, or SHUTTING_DOWN after `close` */
   render(task: RenderTask): Promise<RenderedPicture>;
+  /** Process ids of the children that run now: for measuring them. */
+  readonly pids: readonly number[];
   /** Starts one child, so that the first picture does not wait for it. */
   warm(): Promise<void>;
   /** Ends all children, also those at work. */
@@ -117,6 +119,9 @@ export function createRenderPool(options: RenderPoolOptions): RenderPool {
   }
 
   return {
+    get pids() {
+      return [...children].flatMap((child) => child.process.pid ?? []);
+    },
     render: (task) => untilAborted(limit(renderNow, task), task.signal),
     warm: async () => {
       await limit(async () => {

@@ -63,7 +63,8 @@ export function openRenderProcess(nice: number): RenderProcess {
       return child.pid;
     },
     get ended() {
-      return ended;
+      // The channel closes before the exit is reported.
+      return ended || !child.connected;
     },
     listen: (next) => {
       listener = next;

@@ -1,6 +1,6 @@
 import { AppError } from '../errors/app-error.ts';
 import type { ObjectBody } from '../objects/object-store.ts';
-import { CHUNK_BYTES, chunksOf, type FromChild } from './child-protocol.ts';
+import { CHUNK_BYTES, chunksOf, type FromChild, type ToChild } from './child-protocol.ts';
 import { CollectBytes } from './collect-bytes.ts';
 import type { RenderLimits } from './render-picture.ts';
 import type { RenderProcess } from './render-process.ts';
@@ -34,20 +34,22 @@ export async function renderIn(
   outcome.promise.catch(() => {});
   const abort = () => outcome.reject(task.signal?.reason);
   let timer: NodeJS.Timeout | undefined;
+  let over = false;
   const expect = (error: AppError) => {
     clearTimeout(timer);
-    timer = setTimeout(() => outcome.reject(error), deadlineMs);
+    if (!over) timer = setTimeout(() => outcome.reject(error), deadlineMs);
   };
   child.listen(createListener(task, outcome));
   try {
     task.signal?.throwIfAborted();
     task.signal?.addEventListener('abort', abort, { once: true });
-    const sent = sendSource(child, task.request, source, limits, () => expect(sourceStalled()));
+    const sent = sendSource(child, task.request, source, limits, expect);
     await Promise.race([sent, outcome.promise]);
-    expect(new AppError('RENDER_TIMED_OUT', 'Rendering the picture took too long.'));
     return await outcome.promise;
   } finally {
+    over = true;
     clearTimeout(timer);
+    source.stream.destroy();
     task.signal?.removeEventListener('abort', abort);
     child.listen(undefined);
   }
@@ -83,35 +85,35 @@ function createListener(task: RenderTask, outcome: PromiseWithResolvers<Rendered
         outcome.reject(new AppError('RENDER_CRASHED', 'The render process answered nonsense.', { cause }));
       }
     },
-    end: (reason: string) =>
-      outcome.reject(
-        new AppError('RENDER_CRASHED', 'The picture ended the process that rendered it.', {
-          cause: new Error(reason),
-        }),
-      ),
+    end: (reason: string) => outcome.reject(crashed(new Error(reason))),
   };
 }
 
-/** Hands the source over in pieces, each when the one before has been written. */
+/**
+ * Hands the source over in pieces, each when the one before has been written.
+ * @param expect told whose fault it is when nothing happens from now on
+ */
 async function sendSource(
   child: RenderProcess,
   request: RenderRequest,
   source: ObjectBody,
   limits: RenderLimits,
-  onProgress: () => void,
+  expect: (error: AppError) => void,
 ): Promise<void> {
-  onProgress();
-  try {
-    await child.send({ type: 'render', request, limits, length: source.length });
-    // Object stores give small pieces; joining them saves messages.
-    for await (const piece of joined(source.stream)) {
-      onProgress();
-      for (const bytes of chunksOf(piece)) await child.send({ type: 'bytes', bytes });
-    }
-    await child.send({ type: 'end' });
-  } finally {
-    source.stream.destroy();
+  const send = async (message: ToChild) => {
+    expect(timedOut());
+    await child.send(message).catch((cause: unknown) => {
+      throw crashed(cause);
+    });
+  };
+  await send({ type: 'render', request, limits, length: source.length });
+  expect(sourceStalled());
+  // Object stores give small pieces; joining them saves messages.
+  for await (const piece of joined(source.stream)) {
+    for (const bytes of chunksOf(piece)) await send({ type: 'bytes', bytes });
+    expect(sourceStalled());
   }
+  await send({ type: 'end' });
 }
 
 async function* joined(stream: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
@@ -126,6 +128,14 @@ async function* joined(stream: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Ar
     length = 0;
   }
   if (length > 0) yield Buffer.concat(pieces, length);
+}
+
+function crashed(cause: unknown): AppError {
+  return new AppError('RENDER_CRASHED', 'The picture ended the process that rendered it.', { cause });
+}
+
+function timedOut(): AppError {
+  return new AppError('RENDER_TIMED_OUT', 'Rendering the picture took too long.');
 }
 
 function sourceStalled(): AppError {
