@@ -31,6 +31,7 @@ export interface Answer {
 const FIELDS = 'statusCode message errors { field code message }';
 const LOGIN_FIELDS = `${FIELDS} accessToken refreshToken user { id email emailVerified }`;
 
+export type AccountsClient = ReturnType<typeof createClient>;
 export type AccountsFixture = Awaited<ReturnType<typeof openAccounts>>;
 
 /** The accounts' routes on a database of their own, with cheap hashes. */
