@@ -186,6 +186,9 @@ const STATEMENTS = [
     failure text
   )`,
   `CREATE INDEX outbox_due ON outbox (publish_after) WHERE failed_at IS NULL`,
+  // A user's charges gather behind one job that is not published yet.
+  `CREATE INDEX outbox_waiting_postings ON outbox ((payload->>'userId'))
+    WHERE name = 'post-usage' AND publishes = 0 AND failed_at IS NULL`,
   `CREATE INDEX outbox_failed ON outbox (failed_at) WHERE failed_at IS NOT NULL`,
 
   // Periodic work is claimed by moving last_run_at forward.

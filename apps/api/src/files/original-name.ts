@@ -1,0 +1,30 @@
+/** Longest name that is kept, in bytes of UTF-8. */
+const MAX_BYTES = 255;
+
+/**
+ * The client's file name as it is kept and shown: its last path segment, without control characters and characters
+ * that turn the direction of writing, at most 255 bytes. Null when nothing is left.
+ */
+export function cleanOriginalName(name: string | undefined): string | null {
+  const last = (name ?? '').toWellFormed().split(/[/\\]/).at(-1) ?? '';
+  const visible = last
+    .normalize('NFC')
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '')
+    .trim();
+  const cut = cutToBytes(visible, MAX_BYTES);
+  return cut === '' || cut === '.' || cut === '..' ? null : cut;
+}
+
+/** Cuts between characters, and keeps a short extension. */
+function cutToBytes(name: string, most: number): string {
+  if (Buffer.byteLength(name) <= most) return name;
+  const extension = /\.[A-Za-z0-9]{1,16}$/.exec(name)?.[0] ?? '';
+  let room = most - Buffer.byteLength(extension);
+  let kept = '';
+  for (const character of name.slice(0, name.length - extension.length)) {
+    room -= Buffer.byteLength(character);
+    if (room < 0) break;
+    kept += character;
+  }
+  return kept + extension;
+}

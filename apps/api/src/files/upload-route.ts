@@ -1,0 +1,93 @@
+import { AppError } from '@stowage/shared/errors/app-error.ts';
+import type { UploadMetrics } from '@stowage/shared/metrics/upload-metrics.ts';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Principal } from '../http/authenticate.ts';
+import { letBodyCome } from '../http/expect-continue.ts';
+import { toAppError } from '../http/framework-errors.ts';
+import type { SlowBodies } from '../http/slow-bodies.ts';
+import { readParts } from './read-parts.ts';
+import { fileTooLarge } from './receive-part.ts';
+import { type ReceiveUploadDeps, receiveUpload } from './receive-upload.ts';
+import { uploadSchema } from './route-schemas.ts';
+import {
+  announcedBytes,
+  assertMultipart,
+  FRAMING_BYTES,
+  idempotencyKeyOf,
+  wantsJson,
+} from './upload-request.ts';
+
+export interface UploadRouteDeps extends ReceiveUploadDeps {
+  /** Checks the token without asking the database; *begin* checks the session. */
+  readonly verifyAccessToken: (authorization: string | undefined) => Promise<Principal>;
+  /** Checks the session where no *begin* comes. */
+  readonly requireSession: (principal: Principal) => Promise<unknown>;
+  readonly slowBodies: SlowBodies;
+  readonly metrics: UploadMetrics;
+  /** Aborted, with an AppError, when uploads may not go on any longer. */
+  readonly shutdown: AbortSignal;
+}
+
+/** `POST /`: stores the files of a multipart body. */
+export async function uploadRoute(app: FastifyInstance, deps: UploadRouteDeps): Promise<void> {
+  const { maxFileBytes } = deps;
+  const maxBodyBytes = maxFileBytes + FRAMING_BYTES;
+  // Bodies of whatever type stay unread here: what cannot be stored is not even looked at.
+  app.removeContentTypeParser(['application/json', 'text/plain']);
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
+
+  app.post('/', { schema: uploadSchema, config: { asksForBody: true } }, async (request, reply) => {
+    try {
+      const principal = await deps.verifyAccessToken(request.headers.authorization);
+      await refuseAtOnce(request, principal);
+      const files = await receiveUpload(deps, {
+        userId: principal.userId,
+        sessionId: principal.sessionId,
+        announcedBytes: announcedBytes(request),
+        idempotencyKey: idempotencyKeyOf(request),
+        requestId: request.id,
+        signal: endOfBody(request),
+        openParts: (signal) => {
+          letBodyCome(request, reply);
+          return readParts({ request, signal, maxFileBytes, maxBodyBytes });
+        },
+      });
+      deps.metrics.stored(
+        files.length,
+        files.reduce((sum, file) => sum + file.size, 0),
+      );
+      return wantsJson(request.headers.accept)
+        ? files
+        : sendText(reply, files.map((file) => file.name).join('\n'));
+    } catch (error) {
+      deps.metrics.refused(toAppError(error).code);
+      throw error;
+    }
+  });
+
+  /** What the head of the request tells already. A session that has ended comes before all that. */
+  async function refuseAtOnce(request: FastifyRequest, principal: Principal): Promise<void> {
+    try {
+      if ((announcedBytes(request) ?? 0) > maxBodyBytes) throw fileTooLarge(maxFileBytes);
+      assertMultipart(request);
+      idempotencyKeyOf(request);
+    } catch (error) {
+      await deps.requireSession(principal);
+      throw error;
+    }
+  }
+
+  /** Aborted when the body will not come to its end. */
+  function endOfBody(request: FastifyRequest): AbortSignal {
+    const ended = new AbortController();
+    request.raw.once('close', () => {
+      if (!request.raw.complete) ended.abort(new AppError('CLIENT_GONE', 'The client went away.'));
+    });
+    deps.slowBodies.watch(request.raw, (error) => ended.abort(error));
+    return AbortSignal.any([ended.signal, deps.shutdown]);
+  }
+}
+
+function sendText(reply: FastifyReply, text: string): FastifyReply {
+  return reply.type('text/plain; charset=utf-8').send(text);
+}

@@ -1,0 +1,17 @@
+import underPressure from '@fastify/under-pressure';
+import { AppError } from '@stowage/shared/errors/app-error.ts';
+import type { FastifyInstance } from 'fastify';
+
+/** Requests wait this long on average for their turn, in ms, before new ones are refused. */
+const MAX_EVENT_LOOP_DELAY = 1_000;
+
+class Overloaded extends AppError {
+  constructor() {
+    super('OVERLOADED', 'There is too much to do here just now. Try again soon.');
+  }
+}
+
+/** Refuses requests with 503 while the process cannot keep up, instead of letting all of them wait. */
+export async function refuseWhenOverloaded(app: FastifyInstance): Promise<void> {
+  await app.register(underPressure, { maxEventLoopDelay: MAX_EVENT_LOOP_DELAY, customError: Overloaded });
+}

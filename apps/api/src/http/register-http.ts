@@ -1,0 +1,58 @@
+import cors from '@fastify/cors';
+import type { FastifyInstance } from 'fastify';
+import { answerErrors } from './answer-errors.ts';
+import { dropUnreadBodies } from './drop-body.ts';
+import { answerExpectations } from './expect-continue.ts';
+import type { MalformedRequests } from './malformed-requests.ts';
+import { describeRoutes } from './openapi.ts';
+import { refuseWhenOverloaded } from './overload.ts';
+import { logRequests } from './request-log.ts';
+import { setSecurityHeaders } from './security-headers.ts';
+import { createSlowBodies, DEFAULT_PACE, type Pace, type SlowBodies } from './slow-bodies.ts';
+import { validatorCompiler } from './validation.ts';
+
+export interface HttpOptions {
+  /** From `serverOptions`. */
+  readonly malformed: MalformedRequests;
+  /** How clients reach the API. */
+  readonly publicUrl: string;
+  /** Origins whose pages may call the API from a browser. */
+  readonly corsOrigins: readonly string[];
+  readonly version: string;
+  /** The slowest bodies that are waited for. */
+  readonly pace?: Pace;
+  /** How long the rest of a refused body is dropped, in ms. */
+  readonly dropBodyMs?: number;
+}
+
+/** What all routes share. Register it before them, on the instance made with `serverOptions`. */
+export async function registerHttp(
+  app: FastifyInstance,
+  options: HttpOptions,
+): Promise<{ slowBodies: SlowBodies }> {
+  const { malformed, publicUrl, corsOrigins, version } = options;
+  answerErrors(app);
+  setSecurityHeaders(app, { https: publicUrl.startsWith('https:') });
+  app.addHook('onSend', async (request) => {
+    malformed.responding.add(request.raw.socket);
+  });
+  app.addHook('onResponse', async (request) => {
+    malformed.responding.delete(request.raw.socket);
+  });
+  logRequests(app);
+  if (corsOrigins.length > 0)
+    await app.register(cors, {
+      origin: [...corsOrigins],
+      credentials: true,
+      methods: ['GET', 'HEAD', 'POST', 'DELETE'],
+      exposedHeaders: ['ETag', 'Content-Range', 'Content-Disposition', 'Retry-After', 'X-Request-Id'],
+      maxAge: 600,
+    });
+  await refuseWhenOverloaded(app);
+  answerExpectations(app);
+  const slowBodies = createSlowBodies(app, options.pace ?? DEFAULT_PACE);
+  dropUnreadBodies(app, options.dropBodyMs);
+  app.setValidatorCompiler(validatorCompiler);
+  await describeRoutes(app, { publicUrl, version });
+  return { slowBodies };
+}
