@@ -193,6 +193,13 @@ describe('the quota operations', () => {
     expect(await increase(user, 1, as)).toEqual(refused('USER_NOT_FOUND'));
     expect(await set(user, 1, as)).toEqual(refused('USER_NOT_FOUND'));
     expect(await limit(user, 1, as)).toEqual(refused('USER_NOT_FOUND'));
+    const row = await database.db
+      .selectFrom('quotas')
+      .selectAll()
+      .where('user_id', '=', user)
+      .executeTakeFirst();
+    expect(row).toMatchObject({ adjustment_bytes: 0, max_bytes: MAX });
+    expect(await jobsOf(user)).toEqual([]);
   });
 
   it('refuse a user who asks for another, whether that one exists or not', async () => {

@@ -88,6 +88,14 @@ describe('posting usage', () => {
     expect(await readBooks(database.db, user)).toMatchObject({ ledger: 0, unposted: 0 });
   });
 
+  it('marks a charge as posted that the ledger has already, without a second entry', async () => {
+    const file = await makeFile(database.db, user, { size_bytes: 10 });
+    await postUsage(database, await job());
+    await database.db.updateTable('files').set({ posted_at: null }).where('id', '=', file.id).execute();
+    expect(await postUsage(database, await job())).toBe(0);
+    expect(await readBooks(database.db, user)).toMatchObject({ ledger: 10, unposted: 0 });
+  });
+
   it("leaves other users' books alone", async () => {
     const other = await makeUser(database.db);
     await makeFile(database.db, other);
