@@ -7,6 +7,7 @@ import { createPasswords } from '../src/accounts/passwords.ts';
 import { type AccountsRoutesDeps, accountsRoutes } from '../src/accounts/routes.ts';
 import { createSigningKeys } from '../src/accounts/signing-keys.ts';
 import { createAccessTokens, createRefreshTokens } from '../src/accounts/tokens.ts';
+import { answerErrors } from '../src/http/answer-errors.ts';
 import { createVerifyAccessToken } from '../src/http/authenticate.ts';
 import { NO_THROTTLES } from '../src/http/throttles.ts';
 
@@ -49,6 +50,7 @@ export async function openAccounts() {
   /** An app with other settings, on the same database. */
   const start = async (changes: Partial<AccountsRoutesDeps> = {}, trustProxy = true) => {
     const app: FastifyInstance = Fastify({ loggerInstance: logger as FastifyBaseLogger, trustProxy });
+    answerErrors(app);
     await app.register(accountsRoutes, { ...deps, ...changes });
     apps.push(app);
     return createClient(app);

@@ -101,6 +101,6 @@ function fieldErrorsOf(error: AppError): readonly FieldError[] | undefined {
 export function retryAfter(error: unknown): number | undefined {
   if (!(error instanceof AppError)) return undefined;
   if (error.code === 'OVERLOADED') return 1;
-  const seconds = error.details.retry_after_seconds;
+  const seconds = error.details.retryAfterSeconds;
   return typeof seconds === 'number' ? seconds : undefined;
 }

@@ -1,0 +1,296 @@
+import { readFileSync } from 'node:fs';
+import { buildClientSchema, getIntrospectionQuery, parse, print, visit } from 'graphql';
+import { auditServer } from 'graphql-http';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type AccountsClient, type AccountsFixture, openAccounts, PASSWORD } from './accounts-fixture.ts';
+
+let accounts: AccountsFixture;
+let client: AccountsClient;
+
+beforeAll(async () => {
+  accounts = await openAccounts();
+  client = await accounts.start();
+});
+afterAll(() => accounts?.close());
+
+describe('the served schema', () => {
+  it('has every type, field and operation of the contract', async () => {
+    const response = await client.post(getIntrospectionQuery());
+    const schema = buildClientSchema(response.json().data);
+    const typeOf = (name: string, field: string) => {
+      const type = schema.getType(name);
+      if (type === undefined || !('getFields' in type)) return `no type ${name}`;
+      return String(type.getFields()[field]?.type);
+    };
+
+    for (const [type, field, expected] of CONTRACT.types)
+      expect(`${type}.${field}: ${typeOf(type, field)}`).toBe(`${type}.${field}: ${expected}`);
+    for (const [root, name, argument, expected] of CONTRACT.operations) {
+      const field = schema.getType(root);
+      const operation = field && 'getFields' in field ? field.getFields()[name] : undefined;
+      expect(`${name}: ${String(operation?.type)}`).toBe(`${name}: ${expected}`);
+      const args = operation && 'args' in operation ? operation.args : [];
+      expect(args.map((arg) => `${arg.name}: ${String(arg.type)}`)).toEqual(
+        argument === 'none' ? [] : [argument],
+      );
+    }
+    expect(schema.getMutationType()?.getFields().basicAuthLogin).toBeUndefined();
+    expect(Object.keys(schema.getTypeMap()).filter((name) => /basicAuthLogin/i.test(name))).toEqual([]);
+  });
+
+  it('has the types that the contract leaves open as they were decided', () => {
+    const document = parse(readFileSync(new URL('../src/accounts/schema.graphql', import.meta.url), 'utf8'));
+    const bare = visit(document, {
+      enter: (node) => ('description' in node ? { ...node, description: undefined } : undefined),
+    });
+    const shown = bare.definitions
+      .filter((definition) => 'name' in definition && DECIDED.includes(definition.name?.value ?? ''))
+      .map((definition) => print(definition).replace(/\s+/g, ' '));
+    expect(shown).toEqual([
+      'type User { id: ID! email: String! username: String! firstName: String lastName: String image: String role: Role! signUpMethod: SignUpMethod! emailVerified: Boolean! createdAt: String! }',
+      'enum Role { USER ADMIN }',
+      'enum SignUpMethod { BASIC }',
+      'type Error { field: String code: String! message: String! }',
+      'input VerifySignupTokenInput { token: String! }',
+    ]);
+  });
+});
+
+describe('GraphQL over HTTP', () => {
+  it('passes the audit of the specification', async () => {
+    const url = `${await client.app.listen({ port: 0, host: '127.0.0.1' })}/graphql`;
+    const results = await auditServer({ url });
+    const bad = results
+      .filter((result) => result.status !== 'ok')
+      .map(({ id, name, status }) => `${status} ${id} ${name}`);
+    // Queries by GET are off on purpose.
+    expect(bad.filter((line) => !/GET/.test(line))).toEqual([]);
+    expect(bad.filter((line) => / MUST /.test(line))).toEqual([]);
+  });
+
+  it('refuses queries by GET', async () => {
+    for (const accept of ['application/json', 'text/html']) {
+      const response = await client.app.inject({ url: '/graphql?query={users{id}}', headers: { accept } });
+      expect([response.statusCode, response.headers.allow]).toEqual([405, 'POST']);
+    }
+  });
+
+  it('takes JSON only', async () => {
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])
+      expect((await client.post('{ __typename }', {}, { 'content-type': type })).statusCode).toBe(415);
+  });
+
+  it('takes bodies of 64 KiB', async () => {
+    const send = (length: number) => {
+      const body = JSON.stringify({ query: '{ __typename }' });
+      return client.app.inject({
+        method: 'POST',
+        url: '/graphql',
+        headers: { 'content-type': 'application/json' },
+        payload: body.padEnd(length),
+      });
+    };
+    expect((await send(65_536)).statusCode).toBe(200);
+    expect((await send(65_537)).statusCode).toBe(413);
+  });
+
+  it('may not be cached', async () => {
+    expect((await client.post('{ __typename }')).headers['cache-control']).toBe('no-store');
+  });
+});
+
+describe('limits on queries', () => {
+  const codeOf = async (query: string) => (await client.post(query)).json().errors?.[0]?.extensions?.code;
+
+  it('allows 10 aliases, those in fragments counted wherever they are spread', async () => {
+    const aliases = (count: number) => Array.from({ length: count }, (_, n) => `a${n}: __typename`).join(' ');
+    expect(await codeOf(`{ ${aliases(10)} }`)).toBeUndefined();
+    expect(await codeOf(`{ ${aliases(11)} }`)).toBe('TOO_MANY_ALIASES');
+    const six = `fragment F on Query { ${aliases(6)} }`;
+    expect(await codeOf(`{ ...F } ${six}`)).toBeUndefined();
+    expect(await codeOf(`{ ...F ... on Query { ...F } } ${six}`)).toBe('TOO_MANY_ALIASES');
+  });
+
+  it('is quick with fragments that double at each level', async () => {
+    const fragments = Array.from(
+      { length: 60 },
+      (_, n) => `fragment F${n} on Query { ...F${n + 1} ...F${n + 1} }`,
+    );
+    const query = `{ ...F0 } ${fragments.join(' ')} fragment F60 on Query { a: __typename }`;
+    expect(await codeOf(query)).toBe('TOO_MANY_ALIASES');
+    expect(
+      (await client.post('{ ...A } fragment A on Query { ...B } fragment B on Query { ...A }')).json().errors,
+    ).toBeDefined();
+  });
+
+  it('allows introspection 15 levels deep, and all else 6', async () => {
+    const nested = (levels: number) => `${'ofType { '.repeat(levels)}name${' }'.repeat(levels)}`;
+    expect(await codeOf(`{ __type(name: "User") { ${nested(13)} } }`)).toBeUndefined();
+    expect(await codeOf(`{ __type(name: "User") { ${nested(14)} } }`)).toBe('QUERY_TOO_DEEP');
+    const fragment = `fragment T on __Type { ${nested(13)} }`;
+    expect(await codeOf(`{ __type(name: "User") { ofType { ...T } } } ${fragment}`)).toBe('QUERY_TOO_DEEP');
+    // No query of ours is that deep, so the rule is asked before the schema.
+    const deep = (levels: number) => `{ users { ${'id { '.repeat(levels)}id${' }'.repeat(levels)} } }`;
+    const codes = async (levels: number) =>
+      (await client.post(deep(levels)))
+        .json()
+        .errors.map((error: { extensions?: { code?: string } }) => error.extensions?.code);
+    expect(await codes(4)).not.toContain('QUERY_TOO_DEEP');
+    expect(await codes(5)).toContain('QUERY_TOO_DEEP');
+  });
+
+  it('allows 1,000 tokens', async () => {
+    const message = async (fields: number) => {
+      const { errors } = (await client.post(`{ ${'__typename '.repeat(fields)}}`)).json();
+      return errors[0].message;
+    };
+    // Beyond some hundreds of equal fields graphql-js gives up comparing them, which is no matter of tokens.
+    expect(await message(998)).not.toContain('tokens');
+    expect(await message(999)).toContain('tokens');
+  });
+
+  it.each([
+    [
+      'two logins under aliases',
+      'mutation { a: login(params: P) { statusCode } b: login(params: P) { statusCode } }',
+    ],
+    [
+      'a login and a sign-up',
+      'mutation { login(params: P) { statusCode } basicAuthSignUp(params: P) { statusCode } }',
+    ],
+    [
+      'one here and one in a fragment',
+      'mutation { login(params: P) { statusCode } ...F } fragment F on Mutation { a: login(params: P) { statusCode } }',
+    ],
+    [
+      'a fragment spread twice',
+      'mutation { ...F ...G } fragment F on Mutation { login(params: P) { statusCode } } fragment G on Mutation { ...F }',
+    ],
+    ['two refreshes', '{ updateToken { statusCode } a: updateToken { statusCode } }'],
+  ])('refuses %s in one request', async (_, query) => {
+    const params = '{ email: "a@example.org", password: "a password" }';
+    expect(await codeOf(query.replaceAll('P)', `${params})`))).toBe('TOO_MANY_CREDENTIAL_FIELDS');
+  });
+});
+
+describe('with introspection off', () => {
+  it('shows neither the schema nor the page, nor gives it away by suggestions', async () => {
+    const closed = await accounts.start({ introspection: false });
+    expect((await closed.post('{ __schema { types { name } } }')).json().errors).toBeDefined();
+    expect((await closed.post('{ __type(name: "User") { name } }')).json().errors).toBeDefined();
+    const { errors } = (await closed.post('{ user { id } }')).json();
+    expect(errors[0].message).not.toContain('users');
+    expect((await client.post('{ user { id } }')).json().errors[0].message).toContain('users');
+    expect((await closed.app.inject({ url: '/graphql', headers: { accept: 'text/html' } })).statusCode).toBe(
+      405,
+    );
+    expect((await closed.post('{ __typename }')).json()).toEqual({ data: { __typename: 'Query' } });
+  });
+});
+
+describe('the page for browsers', () => {
+  it('is complete in itself, with a policy that lets nothing else run', async () => {
+    const page = () => client.app.inject({ url: '/graphql', headers: { accept: 'text/html,*/*;q=0.8' } });
+    const [first, second] = [await page(), await page()];
+    expect(first.statusCode).toBe(200);
+    expect(first.headers['content-type']).toContain('text/html');
+    expect(first.body).not.toMatch(/https?:\/\/|src=|href=/);
+    const policy = String(first.headers['content-security-policy']);
+    const nonce = /'nonce-([^']+)'/.exec(policy)?.[1];
+    expect(policy).toContain("default-src 'none'");
+    expect(first.body.split(`nonce="${nonce}"`)).toHaveLength(3);
+    expect(second.headers['content-security-policy']).not.toBe(policy);
+  });
+
+  it('is not for clients that ask for something else', async () => {
+    expect((await client.app.inject({ url: '/graphql', headers: { accept: '*/*' } })).statusCode).toBe(405);
+  });
+});
+
+describe('errors', () => {
+  it('that nobody foresaw are masked, and logged', async () => {
+    const broken = await accounts.start({
+      passwords: {
+        ...accounts.deps.passwords,
+        hash: async () => {
+          throw new Error('secret cause: relation "users" does not exist');
+        },
+      },
+    });
+    const response = await broken.post(
+      'mutation ($params: BasicAuthSignupInput!) { basicAuthSignUp(params: $params) { statusCode } }',
+      { params: { email: 'masked@example.org', password: PASSWORD } },
+    );
+    expect(response.json()).toMatchObject({ data: null, errors: [{ extensions: { code: 'INTERNAL' } }] });
+    expect(response.body).not.toContain('secret cause');
+    expect(accounts.lines.some((line) => line.includes('secret cause'))).toBe(true);
+  });
+
+  it('in the query are told as they are', async () => {
+    expect((await client.post('{ nothing }')).json().errors[0].message).toContain('nothing');
+    expect((await client.post('{')).json().errors[0].message).toContain('Syntax Error');
+  });
+});
+
+describe('the log', () => {
+  it('has no passwords and no tokens, whatever happens', async () => {
+    const password = 'a-password-that-must-not-be-logged';
+    const email = 'quiet@example.org';
+    await client.signUp({ email, password });
+    await client.logIn(email, `${password}-wrong`);
+    const { answer } = await client.logIn(email, password);
+    await client.refresh({
+      'x-refresh-token': answer.refreshToken!,
+      cookie: `refresh_token=${answer.refreshToken}`,
+    });
+    await client.users(answer.accessToken!);
+    await client.users(`${answer.accessToken}x`);
+    await client.verify('a-verification-token.that-must-not-be-logged');
+    await client.post(
+      `mutation { login(params: { email: "${email}", password: "${password}" }) { nothing } }`,
+    );
+    const log = accounts.lines.join('');
+    expect(log).toContain('/graphql');
+    for (const secret of [
+      password,
+      answer.accessToken!,
+      answer.refreshToken!,
+      'a-verification-token',
+      '$2b$',
+    ])
+      expect(log).not.toContain(secret);
+  });
+});
+
+const DECIDED = ['User', 'Role', 'SignUpMethod', 'Error', 'VerifySignupTokenInput'];
+
+/** The tables of the GraphQL contract, row by row. */
+const CONTRACT = {
+  types: [
+    ['Response', 'message', 'String!'],
+    ['Response', 'errors', '[Error!]'],
+    ['Response', 'statusCode', 'Int!'],
+    ['LoginResponse', 'message', 'String!'],
+    ['LoginResponse', 'errors', '[Error!]'],
+    ['LoginResponse', 'statusCode', 'Int!'],
+    ['LoginResponse', 'refreshToken', 'String'],
+    ['LoginResponse', 'accessToken', 'String'],
+    ['LoginResponse', 'user', 'User'],
+    ['BasicAuthSignupResponse', 'message', 'String!'],
+    ['BasicAuthSignupResponse', 'errors', '[Error!]'],
+    ['BasicAuthSignupResponse', 'statusCode', 'Int!'],
+    ['BasicAuthSignupResponse', 'user', 'User'],
+    ['LoginInput', 'email', 'String!'],
+    ['LoginInput', 'password', 'String!'],
+    ['BasicAuthSignupInput', 'firstName', 'String'],
+    ['BasicAuthSignupInput', 'lastName', 'String'],
+    ['BasicAuthSignupInput', 'image', 'String'],
+  ],
+  operations: [
+    ['Mutation', 'verifySignupToken', 'params: VerifySignupTokenInput!', 'Response!'],
+    ['Mutation', 'basicAuthSignUp', 'params: BasicAuthSignupInput!', 'BasicAuthSignupResponse!'],
+    ['Mutation', 'login', 'params: LoginInput!', 'LoginResponse!'],
+    ['Query', 'users', 'none', '[User!]!'],
+    ['Query', 'updateToken', 'none', 'LoginResponse'],
+  ],
+} as const;
