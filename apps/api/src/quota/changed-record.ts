@@ -1,7 +1,7 @@
 import { AppError } from '@stowage/shared/errors/app-error.ts';
 import type { adjustQuota } from '@stowage/shared/quota/adjust-quota.ts';
 import type { QuotaRecord } from '@stowage/shared/quota/quota-record.ts';
-import { userNotFound } from './quota-caller.ts';
+import { userNotFound } from './act-on.ts';
 
 /** The record after a change; a change that was not made as `QUOTA_EXCEEDED` or `USER_NOT_FOUND`. */
 export function changedRecord(outcome: Awaited<ReturnType<typeof adjustQuota>>): QuotaRecord {

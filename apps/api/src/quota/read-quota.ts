@@ -1,11 +1,12 @@
 import type { Db } from '@stowage/shared/database/open-database.ts';
 import { type QuotaRecord, quotaRecord } from '@stowage/shared/quota/quota-record.ts';
-import { actOn, type QuotaCaller, userNotFound } from './quota-caller.ts';
+import type { RequestCaller } from '../http/require-caller.ts';
+import { actOn, userNotFound } from './act-on.ts';
 
 /** A user's quota record. `FORBIDDEN` for another user's, `USER_NOT_FOUND` to administrators. */
 export async function readQuota(
   db: Db,
-  request: { readonly caller: QuotaCaller; readonly userId: string },
+  request: { readonly caller: RequestCaller; readonly userId: string },
 ): Promise<QuotaRecord> {
   const row = await db
     .selectFrom('quotas')

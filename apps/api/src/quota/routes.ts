@@ -2,9 +2,10 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { Db } from '@stowage/shared/database/open-database.ts';
 import { AppError } from '@stowage/shared/errors/app-error.ts';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { problems } from '../http/problem-schema.ts';
+import { noteCallers, type RequireCaller } from '../http/require-caller.ts';
 import { validatorCompiler } from '../http/validation.ts';
 import { increaseQuota } from './increase-quota.ts';
-import type { QuotaCaller } from './quota-caller.ts';
 import { readQuota } from './read-quota.ts';
 import { increaseBody, limitBody, quotaRecordSchema, readQuery, setBody } from './schemas.ts';
 import { setLimit } from './set-limit.ts';
@@ -12,34 +13,25 @@ import { setQuota } from './set-quota.ts';
 
 export interface QuotaRoutesDeps {
   readonly db: Db;
-  /** Who asks; throws `UNAUTHENTICATED`. */
-  readonly requireCaller: (request: FastifyRequest) => Promise<QuotaCaller>;
+  readonly requireCaller: RequireCaller;
   /** Publishes the jobs that were just committed. Nothing waits for it. */
   readonly relayKick: () => void;
 }
 
-const options = (summary: string) => ({
+const describe = (summary: string, ...statuses: readonly number[]) => ({
   tags: ['quota'],
-  summary,
   security: [{ bearer: [] }],
-  response: { 200: quotaRecordSchema },
+  summary,
+  response: { 200: quotaRecordSchema, ...problems(400, 401, 403, 404, ...statuses, 500, 503) },
 });
 
 /** GET /quota, POST /quota/increase, /quota/set and /quota/limit. The token is checked before the body is read. */
 export async function quotaRoutes(scope: FastifyInstance, deps: QuotaRoutesDeps): Promise<void> {
   const app = scope.withTypeProvider<TypeBoxTypeProvider>();
   const { db, requireCaller, relayKick } = deps;
-  const callers = new WeakMap<FastifyRequest, QuotaCaller>();
-  const callerOf = (request: FastifyRequest): QuotaCaller => {
-    const caller = callers.get(request);
-    if (caller === undefined) throw new AppError('UNAUTHENTICATED', 'A valid access token is needed.');
-    return caller;
-  };
+  const callerOf = noteCallers(app, requireCaller);
 
   app.setValidatorCompiler(validatorCompiler);
-  app.addHook('onRequest', async (request) => {
-    callers.set(request, await requireCaller(request));
-  });
   // Fastify's own parser refuses `__proto__` without naming it; here the schema refuses it like any unknown field.
   app.removeContentTypeParser('application/json');
   app.addContentTypeParser(
@@ -48,13 +40,13 @@ export async function quotaRoutes(scope: FastifyInstance, deps: QuotaRoutesDeps)
     async (_request: FastifyRequest, text: string) => parseJson(text),
   );
 
-  app.get('/quota', { schema: { ...options("A user's quota."), querystring: readQuery } }, async (request) =>
+  app.get('/quota', { schema: { ...describe("A user's quota"), querystring: readQuery } }, async (request) =>
     readQuota(db, { caller: callerOf(request), userId: request.query.user_id }),
   );
 
   app.post(
     '/quota/increase',
-    { schema: { ...options('Adds to the bytes used.'), body: increaseBody } },
+    { schema: { ...describe('Adds to the bytes used', 413, 415), body: increaseBody } },
     async (request) => {
       const { user_id: userId, additional_bytes: additionalBytes } = request.body;
       const record = await increaseQuota(db, {
@@ -70,7 +62,7 @@ export async function quotaRoutes(scope: FastifyInstance, deps: QuotaRoutesDeps)
 
   app.post(
     '/quota/set',
-    { schema: { ...options('Sets the bytes used.'), body: setBody } },
+    { schema: { ...describe('Sets the bytes used', 413, 415), body: setBody } },
     async (request) => {
       const { user_id: userId, new_quota_bytes: newQuotaBytes } = request.body;
       const record = await setQuota(db, {
@@ -86,7 +78,7 @@ export async function quotaRoutes(scope: FastifyInstance, deps: QuotaRoutesDeps)
 
   app.post(
     '/quota/limit',
-    { schema: { ...options("Sets a user's limit; administrators only."), body: limitBody } },
+    { schema: { ...describe("Sets a user's limit; administrators only", 413, 415), body: limitBody } },
     async (request) =>
       setLimit(db, {
         caller: callerOf(request),

@@ -2,10 +2,11 @@ import type { Db } from '@stowage/shared/database/open-database.ts';
 import { AppError } from '@stowage/shared/errors/app-error.ts';
 import { type QuotaRecord, quotaRecord } from '@stowage/shared/quota/quota-record.ts';
 import { sql } from 'kysely';
-import { actOn, type QuotaCaller, userNotFound } from './quota-caller.ts';
+import type { RequestCaller } from '../http/require-caller.ts';
+import { actOn, userNotFound } from './act-on.ts';
 
 export interface SetLimit {
-  readonly caller: QuotaCaller;
+  readonly caller: RequestCaller;
   readonly userId: string;
   /** 0 … 2^53−1. It may be below the usage: reads go on, uploads find no room. */
   readonly maxQuotaBytes: number;

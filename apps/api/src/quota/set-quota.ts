@@ -1,11 +1,12 @@
 import type { Db } from '@stowage/shared/database/open-database.ts';
 import { adjustQuota } from '@stowage/shared/quota/adjust-quota.ts';
 import type { QuotaRecord } from '@stowage/shared/quota/quota-record.ts';
+import type { RequestCaller } from '../http/require-caller.ts';
+import { actOn } from './act-on.ts';
 import { changedRecord } from './changed-record.ts';
-import { actOn, type QuotaCaller } from './quota-caller.ts';
 
 export interface SetQuota {
-  readonly caller: QuotaCaller;
+  readonly caller: RequestCaller;
   readonly userId: string;
   /** 0 … 2^53−1. */
   readonly newQuotaBytes: number;

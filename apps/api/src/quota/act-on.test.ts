@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { actOn } from './quota-caller.ts';
+import { actOn } from './act-on.ts';
 
 const own = '0199c0de-0000-7000-8000-00000000000a';
 const other = '0199c0de-0000-7000-8000-00000000000b';
