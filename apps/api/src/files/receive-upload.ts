@@ -7,6 +7,7 @@ import { abandonUpload } from '@stowage/shared/uploads/abandon-upload.ts';
 import type { FinishedUpload } from '@stowage/shared/uploads/finish-upload.ts';
 import { isUploadFinished } from '@stowage/shared/uploads/is-upload-finished.ts';
 import type { LeaseKeeper } from '@stowage/shared/uploads/lease-keeper.ts';
+import { MOST_FILES_PER_UPLOAD, originalKey } from '@stowage/shared/uploads/original-keys.ts';
 import {
   createReservation,
   firstReservation,
@@ -41,7 +42,6 @@ export interface IncomingUpload {
   readonly signal: AbortSignal;
 }
 
-const MOST_FILES = 20;
 const PART_NAME = 'file';
 
 /** How long to ask Postgres whether an upload whose reply was lost is finished. */
@@ -126,11 +126,11 @@ async function receiveParts(
         await drain(part);
         continue;
       }
-      if (position === MOST_FILES)
-        throw new AppError('TOO_MANY_FILES', `A request has at most ${MOST_FILES} files.`, {
-          details: { max_files: MOST_FILES },
+      if (position === MOST_FILES_PER_UPLOAD)
+        throw new AppError('TOO_MANY_FILES', `A request has at most ${MOST_FILES_PER_UPLOAD} files.`, {
+          details: { max_files: MOST_FILES_PER_UPLOAD },
         });
-      const objectKey = `originals/${id}/${position}`;
+      const objectKey = originalKey(id, position);
       position += 1;
       const file = await receivePart(deps, part, { objectKey, reservation, signal, onWrite });
       if (file !== undefined) files.push(file);
