@@ -53,7 +53,7 @@ export interface ObjectStore {
 
   /**
    * Writes one object. It resolves when the bytes are durable, with their number. The body is read once, with
-   * back-pressure, and holds at most three parts of 8 MiB in memory. An error thrown by the body rejects the put
+   * back-pressure, and holds at most two parts of 8 MiB in memory. An error thrown by the body rejects the put
    * with that error and leaves nothing behind.
    *
    * When the connection breaks after the last byte was sent, nobody can know whether the object exists: the put

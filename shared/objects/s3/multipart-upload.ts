@@ -3,7 +3,10 @@ import type { UploadPart } from './collect-parts.ts';
 import type { FinishedPart, S3Control } from './s3-control.ts';
 import type { S3Requests } from './s3-requests.ts';
 
-/** Parts on their way at once. With the one being filled: three parts of memory for one upload. */
+/**
+ * Parts on their way at once. While there are so many nothing more is collected, so one upload holds two parts of
+ * memory at most. Filling a third meanwhile was measured: no faster, and 8 MiB more.
+ */
 const IN_FLIGHT = 2;
 
 export interface MultipartUpload {

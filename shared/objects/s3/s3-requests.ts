@@ -30,8 +30,8 @@ export function createS3Requests(options: S3StoreOptions): S3Requests {
   const address = s3Address(options);
   const sign = createRequestSigner({ ...options, host: address.host });
   const pool = new Pool(address.origin, {
-    // Enough for any load one process carries; keeps a slow server from eating all file descriptors.
-    connections: 256,
+    // Each reader on a slow line holds one. A bound all the same, so that file descriptors are left for other things.
+    connections: 1_024,
     connect: { timeout: deadlines.connectMs },
     // Deadlines of our own, which also count the wait for a connection.
     headersTimeout: 0,

@@ -112,7 +112,7 @@ describe('the upload buffers', () => {
     expect(buffers.takenBytes).toBe(0);
   });
 
-  it('keep no more than three parts once nothing is under way', async () => {
+  it('keep no more than two parts once nothing is under way', async () => {
     const buffers = createUploadBuffers(8 * PART_BYTES);
     const parts = Array.from({ length: 8 }, () => buffers.part());
     for (const part of parts) await grow(part, PART_BLOCKS);
@@ -122,6 +122,6 @@ describe('the upload buffers', () => {
     const more = [again, ...Array.from({ length: 3 }, () => buffers.part())];
     for (const part of more) await grow(part, PART_BLOCKS);
     const reused = more.flatMap((part) => part.blocks).filter((block) => seen.has(block));
-    expect(reused).toHaveLength(3 * PART_BLOCKS);
+    expect(reused).toHaveLength(2 * PART_BLOCKS);
   });
 });

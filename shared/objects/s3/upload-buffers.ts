@@ -3,8 +3,8 @@ export const BLOCK_BYTES = 256 * 1024;
 export const PART_BLOCKS = 32;
 export const PART_BYTES = BLOCK_BYTES * PART_BLOCKS;
 
-/** Blocks kept for the next upload when nothing is under way: three parts, what one big upload takes. */
-const KEPT_BLOCKS = 3 * PART_BLOCKS;
+/** Blocks kept for the next upload when nothing is under way: two parts, what one big upload takes. */
+const KEPT_BLOCKS = 2 * PART_BLOCKS;
 
 /** The memory of one part: it grows block by block, is sealed when it is complete, and is given back whole. */
 export interface PartMemory {
