@@ -52,8 +52,8 @@ export function createThrottles({ store, production }: ThrottlesDeps): Throttles
     async checkLogin(ip, account) {
       const address = throttledAddress(ip);
       const counts = [
-        { limiter: failuresPerAccount, count: await failuresPerAccount.get(keyOf(address, account)) },
-        { limiter: failures, count: await failures.get(keyOf(address)) },
+        { limiter: failuresPerAccount, count: await failuresPerAccount.get(throttleKey(address, account)) },
+        { limiter: failures, count: await failures.get(throttleKey(address)) },
       ];
       const waits = counts
         .filter(({ limiter, count }) => count !== null && count.consumedPoints >= limiter.points)
@@ -62,21 +62,22 @@ export function createThrottles({ store, production }: ThrottlesDeps): Throttles
     },
     async failedLogin(ip, account) {
       const address = throttledAddress(ip);
-      const key = keyOf(address, account);
+      const key = throttleKey(address, account);
       const [atAccount] = await Promise.all([
         failuresPerAccount.penalty(key),
-        failures.penalty(keyOf(address)),
+        failures.penalty(throttleKey(address)),
       ]);
-      if (atAccount.consumedPoints < LIMITS.failuresPerAccount.points) return;
+      // Exactly: failures beyond were under way already, and do not close it a second time.
+      if (atAccount.consumedPoints !== LIMITS.failuresPerAccount.points) return;
       const { consumedPoints: times } = await closings.penalty(key);
       await failuresPerAccount.block(key, Math.min(BACK_OFF.first * 2 ** (times - 1), BACK_OFF.longest));
     },
     async successfulLogin(ip, account) {
-      const key = keyOf(throttledAddress(ip), account);
+      const key = throttleKey(throttledAddress(ip), account);
       await Promise.all([failuresPerAccount.delete(key), closings.delete(key)]);
     },
-    countSignUp: (ip) => consume(signUps, keyOf(throttledAddress(ip))),
-    countRefresh: (ip, sessionId) => consume(refreshes, keyOf(throttledAddress(ip), sessionId)),
+    countSignUp: (ip) => consume(signUps, throttleKey(throttledAddress(ip))),
+    countRefresh: (ip, sessionId) => consume(refreshes, throttleKey(throttledAddress(ip), sessionId)),
   };
 }
 
@@ -89,8 +90,8 @@ export const NO_THROTTLES: Throttles = {
   countRefresh: async () => undefined,
 };
 
-/** Hashed: of one length whatever a client sends, and the store does not hold addresses. */
-function keyOf(...parts: string[]): string {
+/** The key of a count. Hashed: of one length whatever a client sends, and the store does not hold addresses. */
+export function throttleKey(...parts: string[]): string {
   return createHash('sha256').update(parts.join('\n')).digest('base64url');
 }
 
