@@ -14,6 +14,8 @@ export interface ThumbnailsWorkerDeps extends RenderThumbnailsDeps {
   readonly concurrency: number;
   /** How long running jobs may go on when the worker is closed, ms. */
   readonly graceMs?: number;
+  /** First pause of a job that waits for a service that is away, ms. */
+  readonly firstPauseMs?: number;
 }
 
 /** Takes render jobs from their queue. */
@@ -26,6 +28,7 @@ export function openThumbnailsWorker(deps: ThumbnailsWorkerDeps): JobWorker {
     queue: 'thumbnails',
     concurrency: deps.concurrency,
     handlers: { 'render-thumbnails': (job) => renderThumbnails(deps, job) },
+    ...(deps.firstPauseMs !== undefined && { firstPauseMs: deps.firstPauseMs }),
     ...(deps.graceMs !== undefined && { graceMs: deps.graceMs }),
   });
 }
