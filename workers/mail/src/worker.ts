@@ -12,6 +12,8 @@ export interface MailWorkerOptions extends SendMailDeps {
   readonly concurrency: number;
   /** How long running jobs may go on when the worker is closed, ms. */
   readonly graceMs?: number;
+  /** First pause of a mail whose server is away, ms. */
+  readonly firstPauseMs?: number;
 }
 
 /** Works on the queue `mail`. */
