@@ -37,7 +37,7 @@ function scene(options: RenderAdmissionOptions) {
 
 test('as many run at once as there are slots, the others wait in order', async () => {
   const { begin, end, started, settle } = scene({ slots: 2 });
-  for (const name of ['a', 'b', 'c', 'd']) begin(name, name);
+  for (const name of ['a', 'b', 'c', 'd']) void begin(name, name);
   await settle();
   expect(started).toEqual(['a', 'b']);
   await end('b');
@@ -48,8 +48,8 @@ test('as many run at once as there are slots, the others wait in order', async (
 
 test('a client at its bound is passed over, and goes on when its own work ends', async () => {
   const { begin, end, started, settle } = scene({ slots: 4, slotsPerClient: 2 });
-  for (const name of ['a1', 'a2', 'a3']) begin(name, 'a');
-  begin('b1', 'b');
+  for (const name of ['a1', 'a2', 'a3']) void begin(name, 'a');
+  void begin('b1', 'b');
   await settle();
   expect(started).toEqual(['a1', 'a2', 'b1']);
   await end('b1');
@@ -60,7 +60,7 @@ test('a client at its bound is passed over, and goes on when its own work ends',
 
 test('beyond the queue it is OVERLOADED, with the time after which to try again', async () => {
   const { begin } = scene({ slots: 1, queueLength: 2 });
-  begin('running', 'x');
+  void begin('running', 'x');
   const waiting = [begin('a', 'a'), begin('b', 'b')];
   await expect(begin('c', 'c')).rejects.toMatchObject({
     code: 'OVERLOADED',
@@ -71,11 +71,11 @@ test('beyond the queue it is OVERLOADED, with the time after which to try again'
 
 test('one client may not take the whole queue', async () => {
   const { begin, started, settle, end } = scene({ slots: 1, queueLength: 4 });
-  begin('a1', 'a');
-  begin('a2', 'a');
-  begin('a3', 'a');
+  void begin('a1', 'a');
+  void begin('a2', 'a');
+  void begin('a3', 'a');
   await expect(begin('a4', 'a')).rejects.toMatchObject({ code: 'OVERLOADED' });
-  begin('b1', 'b');
+  void begin('b1', 'b');
   await settle();
   for (const name of ['a1', 'a2', 'a3']) await end(name);
   expect(started).toEqual(['a1', 'a2', 'a3', 'b1']);
@@ -83,11 +83,11 @@ test('one client may not take the whole queue', async () => {
 
 test('who waits too long is turned away, and its place in the queue is free again', async () => {
   const { begin, end, started } = scene({ slots: 1, queueLength: 2, maxWaitMs: 10_000 });
-  begin('running', 'x');
+  void begin('running', 'x');
   const late = begin('late', 'a');
   await vi.advanceTimersByTimeAsync(10_000);
   await expect(late).rejects.toMatchObject({ code: 'OVERLOADED' });
-  begin('next', 'a');
+  void begin('next', 'a');
   await end('running');
   expect(started).toEqual(['running', 'next']);
 });
@@ -95,9 +95,9 @@ test('who waits too long is turned away, and its place in the queue is free agai
 test('who leaves the queue gives up its place', async () => {
   const { begin, end, started } = scene({ slots: 1 });
   const leaving = new AbortController();
-  begin('running', 'x');
+  void begin('running', 'x');
   const left = begin('left', 'a', leaving.signal);
-  begin('next', 'b');
+  void begin('next', 'b');
   leaving.abort(new Error('gone'));
   await expect(left).rejects.toThrow('gone');
   await end('running');
