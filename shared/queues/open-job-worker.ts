@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Db } from '../database/open-database.ts';
 import { AppError } from '../errors/app-error.ts';
@@ -35,8 +36,9 @@ export interface JobWorker {
   close(): Promise<void>;
 }
 
-/** Beyond the grace: to hand back and to disconnect, when the backend is slow or away. */
+/** Beyond the grace: to hand back. When that is over, the backend is away. */
 const CLOSE_SLACK_MS = 2_000;
+const DISCONNECT_MS = 1_000;
 
 /** Starts to work on the jobs of one queue. */
 export function openJobWorker(options: JobWorkerOptions): JobWorker {
@@ -79,7 +81,7 @@ export function openJobWorker(options: JobWorkerOptions): JobWorker {
       const end = await Promise.race([worker.close(), tooLate]);
       if (end !== 'too late') return;
       logger.warn({ queue }, 'the queue does not answer: leaving without it');
-      await worker.disconnect();
+      await Promise.race([worker.disconnect(), sleep(DISCONNECT_MS)]);
     } finally {
       clearTimeout(stopJobs);
       clearTimeout(timer);

@@ -11,11 +11,8 @@ const CONNECT_TIMEOUT_MS = 3_000;
 const COMMAND_TIMEOUT_MS = 5_000;
 const LONGEST_RECONNECT_MS = 2_000;
 
-const shared = {
-  connectTimeout: CONNECT_TIMEOUT_MS,
-  keepAlive: 10_000,
-  retryStrategy: (times: number) => Math.min(times * 100, LONGEST_RECONNECT_MS),
-};
+const reconnectAfterMs = (times: number) => Math.min(times * 100, LONGEST_RECONNECT_MS);
+const shared = { connectTimeout: CONNECT_TIMEOUT_MS, keepAlive: 10_000 };
 
 /**
  * BullMQ on Redis. All queues of a process share one connection that fails at once while Redis is away: what they
@@ -25,6 +22,7 @@ export function openRedisQueues(options: { url: string; prefix?: string }, logge
   const prefix = options.prefix ?? 'stowage';
   const producers = new Redis(options.url, {
     ...shared,
+    retryStrategy: reconnectAfterMs,
     connectionName: 'stowage-queue',
     enableOfflineQueue: false,
     maxRetriesPerRequest: 1,
@@ -35,11 +33,6 @@ export function openRedisQueues(options: { url: string; prefix?: string }, logge
   const { Queue } = withBackend<IQueueBackend, unknown>((name, opts, kind) =>
     createRedisBackend(name, { ...opts, connection: producers }, kind),
   );
-  const { Worker } = withBackend<IQueueBackend, unknown>((name, opts, kind) => {
-    const own = { ...shared, url: options.url, maxRetriesPerRequest: null };
-    return createRedisBackend(name, { ...opts, connection: own }, kind);
-  });
-
   const open = (name: QueueName): JobQueue => {
     const queue = new Queue<JobEnvelope, void, string>(name, { connection: 'shared', prefix });
     queue.on('error', (error) => logger.warn({ err: error, queue: name }, 'queue failed'));
@@ -57,13 +50,32 @@ export function openRedisQueues(options: { url: string; prefix?: string }, logge
     },
 
     worker(name, processor, settings) {
+      let givenUp = false;
+      const connection = {
+        ...shared,
+        url: options.url,
+        maxRetriesPerRequest: null,
+        // BullMQ ends a connection by a command, which waits for ever while Redis is away.
+        retryStrategy: (times: number) => (givenUp ? null : reconnectAfterMs(times)),
+      };
+      const { Worker } = withBackend<IQueueBackend, unknown>((queue, opts, kind) =>
+        createRedisBackend(queue, { ...opts, connection }, kind),
+      );
       const worker = new Worker<JobEnvelope, void, string>(
         name,
         (job, token) => processor(job, token ?? ''),
         { connection: 'own', prefix, ...workerOptions(settings) },
       );
       worker.on('error', (error) => logger.warn({ err: error, queue: name }, 'worker failed'));
-      return worker;
+      return {
+        on: worker.on.bind(worker),
+        waitUntilReady: () => worker.waitUntilReady(),
+        close: () => worker.close(),
+        disconnect() {
+          givenUp = true;
+          return worker.disconnect();
+        },
+      };
     },
 
     async check(signal) {

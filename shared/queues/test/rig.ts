@@ -27,12 +27,17 @@ export function someJob(values: { priority?: number; requestId?: string; notBefo
   return { name: 'post-usage', payload: { v: 1, userId: randomUUID() }, ...values };
 }
 
-export async function openRig(db: Db, options: QueueBackendOptions): Promise<Rig> {
+/** @param state with `emptied` the queues are taken as they are, so the backend need not be there */
+export async function openRig(
+  db: Db,
+  options: QueueBackendOptions,
+  state: { emptied?: boolean } = {},
+): Promise<Rig> {
   const backend = openQueueBackend(options, silent);
   const metrics = createMetrics('test');
   const closers: (() => Promise<void>)[] = [];
   await db.deleteFrom('outbox').execute();
-  for (const name of QUEUE_NAMES) await backend.queue(name).obliterate({ force: true });
+  if (!state.emptied) for (const name of QUEUE_NAMES) await backend.queue(name).obliterate({ force: true });
 
   const rig: Rig = {
     backend,
