@@ -23,8 +23,11 @@ export function createRefreshCookie(publicUrl: string): RefreshCookie {
       }
       return undefined;
     },
-    set: (reply, refreshToken) =>
-      reply.header('set-cookie', `${NAME}=${refreshToken}; Max-Age=${MAX_AGE_SECONDS}; ${attributes}`),
-    clear: (reply) => reply.header('set-cookie', `${NAME}=; Max-Age=0; ${attributes}`),
+    set(reply, refreshToken) {
+      void reply.header('set-cookie', `${NAME}=${refreshToken}; Max-Age=${MAX_AGE_SECONDS}; ${attributes}`);
+    },
+    clear(reply) {
+      void reply.header('set-cookie', `${NAME}=; Max-Age=0; ${attributes}`);
+    },
   };
 }

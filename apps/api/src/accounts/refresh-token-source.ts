@@ -9,11 +9,6 @@ export interface TokenCarriers {
   readonly origin: string | undefined;
 }
 
-export interface FoundToken {
-  readonly token: string;
-  readonly from: 'header' | 'cookie';
-}
-
 /**
  * The refresh token of a request: the header of its own, else `Authorization: Bearer`, else the cookie. Clients send
  * their access token with everything, so one in `Authorization` is skipped when there is a cookie.
@@ -21,15 +16,15 @@ export interface FoundToken {
  * @param allowedOrigins pages whose browser may use the cookie
  * @throws {AppError} UNAUTHENTICATED when there is none, FORBIDDEN for a cookie from a foreign page
  */
-export function findRefreshToken(carriers: TokenCarriers, allowedOrigins: ReadonlySet<string>): FoundToken {
+export function findRefreshToken(carriers: TokenCarriers, allowedOrigins: ReadonlySet<string>): string {
   const { refreshHeader, authorization, cookie, origin } = carriers;
-  if (refreshHeader) return { token: refreshHeader, from: 'header' };
+  if (refreshHeader) return refreshHeader;
   const bearer = authorization && (/^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? authorization);
-  if (bearer && !looksLikeAccessToken(bearer)) return { token: bearer, from: 'header' };
+  if (bearer && !looksLikeAccessToken(bearer)) return bearer;
   if (cookie) {
     if (origin !== undefined && !allowedOrigins.has(origin))
       throw new AppError('FORBIDDEN', 'The refresh cookie is not accepted from this origin.');
-    return { token: cookie, from: 'cookie' };
+    return cookie;
   }
   throw new AppError(
     'UNAUTHENTICATED',

@@ -43,7 +43,7 @@ export function createResolvers(deps: ResolverDeps) {
         loginResponse(context, async () => {
           const { request, reply } = context;
           const cookie = refreshCookie.read(request);
-          const found = findRefreshToken(
+          const token = findRefreshToken(
             {
               refreshHeader: singleHeader(request.headers['x-refresh-token']),
               authorization: request.headers.authorization,
@@ -52,9 +52,9 @@ export function createResolvers(deps: ResolverDeps) {
             },
             deps.allowedOrigins,
           );
-          const loggedIn = await refreshTokens(deps, found.token, request.ip);
+          const loggedIn = await refreshTokens(deps, token, request.ip);
           // A token that came another way leaves the cookie of another session alone.
-          if (cookie !== undefined && sessionOf(cookie) === sessionOf(found.token))
+          if (cookie !== undefined && sessionOf(cookie) === sessionOf(token))
             refreshCookie.set(reply, loggedIn.refreshToken);
           return { message: 'The tokens are renewed.', loggedIn };
         }),

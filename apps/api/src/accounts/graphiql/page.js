@@ -89,7 +89,7 @@ byId('query').value = EXAMPLES.login;
 byId('variables').value = JSON.stringify(EXAMPLES.variables, null, 2);
 byId('run').onclick = run;
 document.addEventListener('keydown', (event) => {
-  if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) run();
+  if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void run();
 });
 const { data } = await send({ query: INTROSPECTION });
 if (data) showType(new Map(data.__schema.types.map((type) => [type.name, type])), 'Mutation');
