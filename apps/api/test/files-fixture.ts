@@ -134,6 +134,23 @@ export async function openFiles({ store, settings, http, wrapStore }: FilesFixtu
       });
     },
 
+    /** The same without an announced length. */
+    async uploadChunked(user: Uploader, files: readonly TestFile[]): Promise<Response> {
+      const form = new FormData();
+      for (const { name = 'file', fileName = 'a.txt', bytes } of files)
+        form.append(name, new Blob([bytes as Uint8Array<ArrayBuffer>]), fileName);
+      const { headers, body } = new Response(form);
+      return fetch(`${url}/`, {
+        method: 'POST',
+        body,
+        duplex: 'half',
+        headers: {
+          authorization: `Bearer ${user.token}`,
+          'content-type': headers.get('content-type') ?? '',
+        },
+      } as RequestInit);
+    },
+
     /** Sends bytes as they are and gives all that comes back until the server closes or `done` says so. */
     raw(
       parts: readonly (string | Uint8Array)[],
