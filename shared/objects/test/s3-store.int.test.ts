@@ -242,6 +242,21 @@ describe('the S3 adapter on a server in trouble', () => {
     await expect(store.delete(['a'])).rejects.toMatchObject(writeFailed);
   });
 
+  it('gives the connection up when the reader of a big object goes away', async () => {
+    let closed = (): void => undefined;
+    const whenClosed = new Promise<void>((resolve) => {
+      closed = resolve;
+    });
+    const store = await answering((_request, response) => {
+      response.once('close', closed);
+      response.writeHead(200, { 'content-length': String(1_000 * MIB) });
+      response.write(randomBytes(MIB));
+    });
+    const { stream } = await store.get('a');
+    stream.destroy();
+    await whenClosed;
+  });
+
   it('ends the stream of a body that stops coming', async () => {
     const store = await answering((_request, response) => {
       response.writeHead(200, { 'content-length': '1000' });
@@ -259,8 +274,10 @@ describe('the S3 adapter on a server in trouble', () => {
   });
 
   it('does not take the whole object for the range that was asked for', async () => {
-    const store = await answering((_request, response) => response.end('the whole object'));
-    await expect(store.get('a', { range: { start: 4, end: 8 } })).rejects.toMatchObject(unavailable);
+    for (const whole of ['all', 'all of the object']) {
+      const store = await answering((_request, response) => response.end(whole));
+      await expect(store.get('a', { range: { start: 4, end: 8 } })).rejects.toMatchObject(unavailable);
+    }
   });
 
   it('does not take the 404 of another kind of server for a missing object', async () => {
