@@ -20,7 +20,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   for (const program of programs) {
-    program.child.kill('SIGTERM');
+    program.kill('SIGTERM');
     await program.ended;
   }
   await rm(folder, { recursive: true, force: true });
@@ -65,7 +65,7 @@ describe('with the embedded database', () => {
     await query(environment.DATABASE_URL, `CREATE TABLE kept AS SELECT 1 AS one`);
     const pids = [...(await childPids()), await serverPid()];
 
-    first.child.kill('SIGTERM');
+    first.kill('SIGTERM');
     expect(await first.ended).toBe(0);
     await untilGone(pids);
     await expect(stat(join(folder, 'instance.json'))).rejects.toThrow('ENOENT');
@@ -81,7 +81,7 @@ describe('with the embedded database', () => {
     await first.ready();
     const pids = await childPids();
     const postgres = await serverPid();
-    first.child.kill('SIGKILL');
+    first.kill('SIGKILL');
     await first.ended;
     expect(await isRunning(postgres)).toBe(true);
 
@@ -134,7 +134,7 @@ describe('with a database of its own', () => {
     const program = start({ DATABASE_URL: database.url });
     await ask((await program.ready()).opsPort, '/disobey');
     const pids = await childPids();
-    program.child.kill('SIGINT');
+    program.kill('SIGINT');
     expect(await program.ended).toBe(0);
     await untilGone(pids);
     expect(program.output()).toContain('not all processes ended in time');
@@ -145,7 +145,7 @@ describe('with a database of its own', () => {
     await first.ready();
     const pids = await childPids();
     for (const pid of pids) process.kill(pid, 'SIGSTOP');
-    first.child.kill('SIGKILL');
+    first.kill('SIGKILL');
     await first.ended;
     const second = start({ DATABASE_URL: database.url });
     await waitFor(() => second.output().includes('ending a process that an earlier start left running'));
@@ -158,7 +158,7 @@ describe('with a database of its own', () => {
     const program = start({ DATABASE_URL: database.url });
     await program.ready();
     const pids = await childPids();
-    program.child.kill('SIGKILL');
+    program.kill('SIGKILL');
     await untilGone(pids);
   });
 
@@ -212,7 +212,7 @@ describe('with a database of its own', () => {
   it('stops in order also in the middle of a start', async () => {
     const program = start({ DATABASE_URL: database.url });
     const pids = await childPids();
-    program.child.kill('SIGTERM');
+    program.kill('SIGTERM');
     expect(await program.ended).toBe(0);
     await untilGone(pids);
   });
