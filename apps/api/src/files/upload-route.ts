@@ -36,33 +36,33 @@ export async function uploadRoute(app: FastifyInstance, deps: UploadRouteDeps): 
   app.removeContentTypeParser(['application/json', 'text/plain']);
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 
+  const principals = new WeakMap<FastifyRequest, Principal>();
+  app.addHook('onRequest', async (request) => {
+    const principal = await deps.verifyAccessToken(request.headers.authorization);
+    await refuseAtOnce(request, principal);
+    principals.set(request, principal);
+  });
+  app.addHook('onError', async (_request, _reply, error) => deps.metrics.refused(toAppError(error).code));
+
   app.post('/', { schema: uploadSchema, config: { asksForBody: true } }, async (request, reply) => {
-    try {
-      const principal = await deps.verifyAccessToken(request.headers.authorization);
-      await refuseAtOnce(request, principal);
-      const files = await receiveUpload(deps, {
-        userId: principal.userId,
-        sessionId: principal.sessionId,
-        announcedBytes: announcedBytes(request),
-        idempotencyKey: idempotencyKeyOf(request),
-        requestId: request.id,
-        signal: endOfBody(request),
-        openParts: (signal) => {
-          letBodyCome(request, reply);
-          return readParts({ request, signal, maxFileBytes, maxBodyBytes });
-        },
-      });
-      deps.metrics.stored(
-        files.length,
-        files.reduce((sum, file) => sum + file.size, 0),
-      );
-      return wantsJson(request.headers.accept)
-        ? files
-        : sendText(reply, files.map((file) => file.name).join('\n'));
-    } catch (error) {
-      deps.metrics.refused(toAppError(error).code);
-      throw error;
-    }
+    const principal = principals.get(request);
+    if (principal === undefined) throw new AppError('UNAUTHENTICATED', 'An access token is required.');
+    const files = await receiveUpload(deps, {
+      ...principal,
+      announcedBytes: announcedBytes(request),
+      idempotencyKey: idempotencyKeyOf(request),
+      requestId: request.id,
+      signal: endOfBody(request),
+      openParts: (signal) => {
+        letBodyCome(request, reply);
+        return readParts({ request, signal, maxFileBytes, maxBodyBytes });
+      },
+    });
+    const bytes = files.reduce((sum, file) => sum + file.size, 0);
+    deps.metrics.stored(files.length, bytes);
+    return wantsJson(request.headers.accept)
+      ? files
+      : sendText(reply, files.map((file) => file.name).join('\n'));
   });
 
   /** What the head of the request tells already. A session that has ended comes before all that. */
