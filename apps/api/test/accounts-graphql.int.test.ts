@@ -202,6 +202,14 @@ describe('the page for browsers', () => {
     expect(second.headers['content-security-policy']).not.toBe(policy);
   });
 
+  it('may ask what it asks', async () => {
+    const page = await client.app.inject({ url: '/graphql', headers: { accept: 'text/html' } });
+    const [, introspection] = /INTROSPECTION = `([^`]+)`/.exec(page.body) ?? [];
+    const answer = (await client.post(introspection!)).json();
+    expect(answer.errors).toBeUndefined();
+    expect(answer.data.__schema.types.length).toBeGreaterThan(10);
+  });
+
   it('is not for clients that ask for something else', async () => {
     expect((await client.app.inject({ url: '/graphql', headers: { accept: '*/*' } })).statusCode).toBe(405);
   });

@@ -1,4 +1,6 @@
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { waitFor } from '../../../scripts/testing/wait-for.ts';
 import { readCurrentUser } from '../src/accounts/current-user.ts';
 import { requireSession } from '../src/http/authenticate.ts';
 import { type AccountsClient, type AccountsFixture, openAccounts } from './accounts-fixture.ts';
@@ -78,6 +80,53 @@ describe('a session', () => {
     await change(user.id, { last_activity_at: old });
     const record = await readCurrentUser(accounts.db, principal);
     expect(Number(record.last_activity)).toBeGreaterThan(recent.getTime() / 1_000);
+  });
+
+  it('is written once by requests that arrive together', async () => {
+    const { db } = accounts;
+    const user = await people.loggedIn('burst');
+    const principal = await accounts.deps.verifyAccessToken(`Bearer ${user.accessToken}`);
+    await change(user.id, { last_activity_at: new Date(Date.now() - 70_000) });
+    await sql`CREATE TABLE writes (session_id uuid)`.execute(db);
+    await sql`CREATE FUNCTION note_write() RETURNS trigger LANGUAGE plpgsql AS
+      'BEGIN INSERT INTO writes VALUES (NEW.id); RETURN NULL; END'`.execute(db);
+    await sql`CREATE TRIGGER note_write AFTER UPDATE ON sessions FOR EACH ROW EXECUTE FUNCTION note_write()`.execute(
+      db,
+    );
+
+    let requests: Promise<unknown>[] = [];
+    // Holds the row until all of them wait for it.
+    await db.transaction().execute(async (trx) => {
+      await trx
+        .selectFrom('sessions')
+        .select('id')
+        .where('id', '=', principal.sessionId)
+        .forUpdate()
+        .execute();
+      requests = [
+        ...Array.from({ length: 3 }, () => requireSession(db, principal)),
+        ...Array.from({ length: 3 }, () => readCurrentUser(db, principal)),
+      ];
+      await waitFor(async () => {
+        const { rows } = await sql<{ waiting: number }>`
+          SELECT count(*)::int AS waiting FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock'`.execute(db);
+        return rows[0]!.waiting === 6;
+      });
+    });
+    await Promise.all(requests);
+    const { rows } = await sql`SELECT session_id FROM writes`.execute(db);
+    expect(rows).toHaveLength(1);
+    await sql`DROP TRIGGER note_write ON sessions`.execute(db);
+  });
+
+  it('of a suspended user is worth nothing, even if it was opened at that moment', async () => {
+    const user = await people.loggedIn('suspended');
+    const principal = await accounts.deps.verifyAccessToken(`Bearer ${user.accessToken}`);
+    await accounts.db.updateTable('users').set({ state: 'suspended' }).where('id', '=', user.id).execute();
+    expect(await people.lives(user.accessToken)).toBe(false);
+    await expect(readCurrentUser(accounts.db, principal)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
+    expect((await optional.refresh({ 'x-refresh-token': user.refreshToken })).answer.statusCode).toBe(401);
   });
 
   it('ends after its time, and when it was idle too long', async () => {

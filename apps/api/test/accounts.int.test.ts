@@ -183,6 +183,25 @@ describe('signing up where verification is required', () => {
       .execute();
     expect(user).toEqual([{ username: 'owner' }]);
   });
+
+  it('ends the sessions of whoever knew an earlier password only', async () => {
+    const email = `${randomUUID()}@example.org`;
+    await optional.signUp({ email, password: 'of a stranger' });
+    const stranger = (await optional.logIn(email, 'of a stranger')).answer;
+    await required.signUp({ email, password: PASSWORD });
+    const [, owners] = await people.mailedTokens(email);
+    await required.verify(owners!);
+    expect(await people.lives(stranger.accessToken!)).toBe(false);
+  });
+
+  it('leaves the sessions of whoever verifies their own', async () => {
+    const email = `${randomUUID()}@example.org`;
+    await optional.signUp({ email, password: PASSWORD });
+    const session = (await optional.logIn(email)).answer;
+    const [token] = await people.mailedTokens(email);
+    await optional.verify(token!);
+    expect(await people.lives(session.accessToken!)).toBe(true);
+  });
 });
 
 describe('verifying a sign-up', () => {

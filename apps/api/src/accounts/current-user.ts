@@ -48,7 +48,8 @@ export async function readCurrentUser(db: Db, principal: Principal): Promise<Cur
       WHERE s.id = ${principal.sessionId} AND s.user_id = ${principal.userId} AND u.state = 'active'
         AND s.revoked_at IS NULL AND s.expires_at > now() AND s.idle_expires_at > now()
     ), touched AS (
-      UPDATE sessions SET last_activity_at = now() WHERE id = (SELECT id FROM live WHERE stale)
+      UPDATE sessions SET last_activity_at = now()
+      WHERE id = (SELECT id FROM live) AND last_activity_at < now() - make_interval(secs => ${ACTIVITY_SECONDS})
     )
     SELECT *, floor(extract(epoch FROM created))::int8 AS created_at,
       floor(extract(epoch FROM CASE WHEN stale THEN now() ELSE active END))::int8 AS last_activity

@@ -19,6 +19,8 @@ export type GraphqlEndpointDeps = ResolverDeps & {
 
 const BODY_LIMIT = 64 * 1024;
 const MAX_TOKENS = 1_000;
+/** GraphQL describes itself. */
+const UNDESCRIBED = { hide: true };
 const LIMITS = [depthLimit({ depth: 6, introspectionDepth: 15 }), aliasLimit(10), oneCredentialField];
 
 /** The schema with its resolvers. */
@@ -47,7 +49,7 @@ export async function graphqlEndpoint(app: FastifyInstance, deps: GraphqlEndpoin
     done(null, body),
   );
 
-  app.post('/graphql', { bodyLimit: BODY_LIMIT }, async (request, reply) => {
+  app.post('/graphql', { bodyLimit: BODY_LIMIT, schema: UNDESCRIBED }, async (request, reply) => {
     const [body, init] = await handle({
       method: request.method,
       url: request.url,
@@ -63,10 +65,14 @@ export async function graphqlEndpoint(app: FastifyInstance, deps: GraphqlEndpoin
       .send(body ?? undefined);
   });
 
-  app.get<{ Querystring: Record<string, unknown> }>('/graphql', async (request, reply) => {
-    const browser = /\btext\/html\b/.test(request.headers.accept ?? '');
-    if (introspection && browser && request.query.query === undefined) return sendGraphiqlPage(reply);
-    reply.header('allow', 'POST');
-    throw new AppError('METHOD_NOT_ALLOWED', 'Send queries by POST.');
-  });
+  app.get<{ Querystring: Record<string, unknown> }>(
+    '/graphql',
+    { schema: UNDESCRIBED },
+    async (request, reply) => {
+      const browser = /\btext\/html\b/.test(request.headers.accept ?? '');
+      if (introspection && browser && request.query.query === undefined) return sendGraphiqlPage(reply);
+      reply.header('allow', 'POST');
+      throw new AppError('METHOD_NOT_ALLOWED', 'Send queries by POST.');
+    },
+  );
 }

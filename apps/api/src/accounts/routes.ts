@@ -9,6 +9,8 @@ export type AccountsRoutesDeps = Omit<GraphqlEndpointDeps, 'refreshCookie' | 'al
   readonly corsOrigins: readonly string[];
 };
 
+const JWKS_SCHEMA = { tags: ['users'], summary: 'The public keys of access tokens (RFC 7517)' };
+
 /** POST and GET /graphql, and GET /.well-known/jwks.json. */
 export async function accountsRoutes(app: FastifyInstance, deps: AccountsRoutesDeps): Promise<void> {
   await app.register(graphqlEndpoint, {
@@ -17,7 +19,7 @@ export async function accountsRoutes(app: FastifyInstance, deps: AccountsRoutesD
     allowedOrigins: new Set([new URL(deps.publicUrl).origin, ...deps.corsOrigins]),
   });
 
-  app.get('/.well-known/jwks.json', async (_request, reply) => {
+  app.get('/.well-known/jwks.json', { schema: JWKS_SCHEMA }, async (_request, reply) => {
     // Keys are published a day before they sign, so a copy of five minutes is never too old.
     reply.header('cache-control', 'public, max-age=300').type('application/json');
     return { keys: await deps.signingKeys.published() };

@@ -40,8 +40,9 @@ export async function requireSession(db: Db, principal: Principal): Promise<Call
       WHERE s.id = ${principal.sessionId} AND s.user_id = ${principal.userId} AND u.state = 'active'
         AND s.revoked_at IS NULL AND s.expires_at > now() AND s.idle_expires_at > now()
     ), touched AS (
+      -- Asked of the row itself as well: of requests that arrive together one writes, and the others see that it did.
       UPDATE sessions SET last_activity_at = now()
-      WHERE id = (SELECT id FROM live WHERE last_activity_at < now() - make_interval(secs => ${ACTIVITY_SECONDS}))
+      WHERE id = (SELECT id FROM live) AND last_activity_at < now() - make_interval(secs => ${ACTIVITY_SECONDS})
     )
     SELECT role, username, email, "emailVerified" FROM live`.execute(db);
   const [caller] = rows;
