@@ -24,15 +24,18 @@ const port = await claim('127.0.0.1', 0, 'PORT');
 const opsPort = await rowOfPorts(PROCESSES);
 const options = { dataFolder, port, opsPort };
 let program: Program | undefined;
+const started: Program[] = [];
 
 try {
   await steps.step('npm start', async () => {
     program = await startProgram(options);
+    started.push(program);
     return `ready after ${(program.readyAfterMs / 1_000).toFixed(1)} s`;
   });
   if (program !== undefined) await walk(program);
 } finally {
   await program?.stop().catch(() => undefined);
+  if (steps.failed() > 0) console.log(`\n${complaints(started.map((each) => each.output()).join(''))}\n`);
   await rm(dataFolder, { recursive: true, force: true });
 }
 process.exit(steps.close());
@@ -68,6 +71,7 @@ async function walk(first: Program): Promise<void> {
   await stopped(tour, first);
   await tour.step('a second start', async () => {
     program = await startProgram(options);
+    started.push(program);
     return `ready after ${(program.readyAfterMs / 1_000).toFixed(1)} s`;
   });
   await tour.step('keeps users, files and quotas', async () => {
@@ -96,6 +100,12 @@ async function stopped(tour: Tour, running: Program): Promise<void> {
     for (const url of [tour.client.baseUrl, ...tour.opsUrls])
       await assert.rejects(fetch(url), `${url} still answers`);
   });
+}
+
+/** What the program wrote that is worse than information, for whoever looks into a failure. */
+function complaints(output: string): string {
+  const lines = output.split('\n').filter((line) => !/"level":"(info|debug|trace)"/.test(line));
+  return ['What the program printed beside information:', ...lines.slice(-60)].join('\n  ');
 }
 
 /** The first of some free ports in a row. */

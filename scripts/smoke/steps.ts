@@ -4,6 +4,8 @@ import assert from 'node:assert/strict';
 export interface Steps {
   /** Runs one step; a failure is printed and counted, and the tour goes on. What it returns is printed beside it. */
   step(title: string, run: () => Promise<unknown>): Promise<void>;
+  /** How many steps have failed so far. */
+  failed(): number;
   /** Prints the closing line and returns the exit code. */
   close(): number;
 }
@@ -25,6 +27,7 @@ export function createSteps(print: (line: string) => void): Steps {
         print(`FAILED  ${title}\n        ${reason.replaceAll('\n', '\n        ')}`);
       }
     },
+    failed: () => failed,
     close() {
       print(`${passed} passed, ${failed} failed`);
       return failed === 0 ? 0 : 1;
