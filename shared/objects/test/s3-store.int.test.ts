@@ -305,6 +305,19 @@ describe('the S3 adapter on a server in trouble', () => {
     expect(requests).toBe(6);
   });
 
+  it('tries again when the server closes the connection instead of answering', async () => {
+    let requests = 0;
+    const store = await answering((request, response) => {
+      requests += 1;
+      request.resume();
+      if (requests % 2 === 1) request.socket.destroy();
+      else request.once('end', () => response.end('bytes'));
+    });
+    expect((await buffer((await store.get('a')).stream)).toString()).toBe('bytes');
+    expect(await store.put('a', randomBytes(10), jpeg)).toBe(10);
+    expect(requests).toBe(4);
+  });
+
   it('fails when such answers do not pass', async () => {
     let requests = 0;
     const store = await answering((request, response) => {
