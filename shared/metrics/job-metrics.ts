@@ -14,28 +14,28 @@ export type JobOutcome =
   | 'duplicate';
 
 export interface JobMetrics {
-  finished(name: string, outcome: JobOutcome, seconds: number): void;
+  finished(queue: string, job: string, outcome: JobOutcome, seconds: number): void;
 }
 
-/** Deliveries of jobs by name and outcome, and how long they took. */
+/** Deliveries of jobs by queue, name and outcome, and how long they took. */
 export function createJobMetrics(registry: Registry): JobMetrics {
   const jobs = new Counter({
     name: 'stowage_jobs_total',
     help: 'Deliveries of jobs by how they ended: done, failed, retried, handed-back, duplicate.',
-    labelNames: ['name', 'outcome'],
+    labelNames: ['queue', 'job', 'outcome'],
     registers: [registry],
   });
   const durations = new Histogram({
     name: 'stowage_job_duration_seconds',
     help: 'Time from taking a job to its end.',
-    labelNames: ['name', 'outcome'],
+    labelNames: ['queue', 'job'],
     buckets: [0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 15, 60],
     registers: [registry],
   });
   return {
-    finished(name, outcome, seconds) {
-      jobs.inc({ name, outcome });
-      durations.observe({ name, outcome }, seconds);
+    finished(queue, job, outcome, seconds) {
+      jobs.inc({ queue, job, outcome });
+      durations.observe({ queue, job }, seconds);
     },
   };
 }

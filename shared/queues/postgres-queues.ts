@@ -5,7 +5,7 @@ import type { QueueName } from './job-types.ts';
 import type { JobEnvelope, JobQueue, QueueBackend } from './queue-backend.ts';
 import { SteadyPostgresBackend, SteadyPostgresConnection } from './steady-postgres.ts';
 import { withDeadline } from './with-deadline.ts';
-import { workerOptions } from './worker-options.ts';
+import { EVENT_STREAM, workerOptions } from './worker-options.ts';
 
 /**
  * Connections: all queues of a process share PRODUCER_CONNECTIONS; each worker has WORKER_CONNECTIONS and one
@@ -53,7 +53,7 @@ export function openPostgresQueues(
   });
 
   const open = (name: QueueName): JobQueue => {
-    const queue = new Queue<JobEnvelope, void, string>(name, { connection: 'shared' });
+    const queue = new Queue<JobEnvelope, void, string>(name, { connection: 'shared', streams: EVENT_STREAM });
     queue.on('error', (error) => logger.warn({ err: error, queue: name }, 'queue failed'));
     return queue;
   };

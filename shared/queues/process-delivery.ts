@@ -44,7 +44,9 @@ export async function processDelivery(
 
   const end = (outcome: JobOutcome, error?: unknown) => {
     const seconds = (performance.now() - startedAt) / 1_000;
-    deps.metrics.finished(isJobName(delivered.name) ? delivered.name : 'unknown', outcome, seconds);
+    // A name from a malformed job must not become the name of a series.
+    const name = isJobName(delivered.name) ? delivered.name : 'unknown';
+    deps.metrics.finished(delivered.queueName, name, outcome, seconds);
     const facts = {
       outcome,
       durationMs: Math.round(seconds * 1_000),

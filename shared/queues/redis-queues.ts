@@ -5,7 +5,7 @@ import { AppError } from '../errors/app-error.ts';
 import type { QueueName } from './job-types.ts';
 import type { JobEnvelope, JobQueue, QueueBackend } from './queue-backend.ts';
 import { withDeadline } from './with-deadline.ts';
-import { workerOptions } from './worker-options.ts';
+import { EVENT_STREAM, workerOptions } from './worker-options.ts';
 
 const CONNECT_TIMEOUT_MS = 3_000;
 const COMMAND_TIMEOUT_MS = 5_000;
@@ -34,7 +34,11 @@ export function openRedisQueues(options: { url: string; prefix?: string }, logge
     createRedisBackend(name, { ...opts, connection: producers }, kind),
   );
   const open = (name: QueueName): JobQueue => {
-    const queue = new Queue<JobEnvelope, void, string>(name, { connection: 'shared', prefix });
+    const queue = new Queue<JobEnvelope, void, string>(name, {
+      connection: 'shared',
+      prefix,
+      streams: EVENT_STREAM,
+    });
     queue.on('error', (error) => logger.warn({ err: error, queue: name }, 'queue failed'));
     return queue;
   };

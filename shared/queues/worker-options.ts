@@ -12,6 +12,9 @@ const MAX_STALLED_COUNT = 3;
 /** How long a worker waits after its backend was away, ms. BullMQ's default of 15 s outlasts most outages. */
 const RETRY_DELAY_MS = 1_000;
 
+/** Nobody listens to BullMQ's events, so few are kept. It keeps 10,000 by default. */
+export const EVENT_STREAM = { events: { maxLen: 500 } };
+
 /** The options of a BullMQ worker that are the same on both backends. */
 export function workerOptions(settings: WorkerSettings) {
   return {

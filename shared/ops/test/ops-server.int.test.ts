@@ -113,7 +113,7 @@ describe('the ops port', () => {
 
   test('shows the metrics of its own process in the Prometheus format', async () => {
     const metrics = createMetrics('worker-test');
-    metrics.jobs.finished('send-mail', 'done', 0.3);
+    metrics.jobs.finished('mail', 'send-mail', 'done', 0.3);
     metrics.uploads.stored(2, 1_000);
     metrics.renders.rendered('job', 'ok', 0.2);
     metrics.http.answered('GET', '/:name', 200, 0.001);
@@ -122,8 +122,8 @@ describe('the ops port', () => {
     expect(response.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
     const text = await response.text();
     for (const series of [
-      /^stowage_jobs_total{.*name="send-mail",outcome="done".*} 1$/m,
-      /^stowage_job_duration_seconds_sum{.*name="send-mail",outcome="done".*} 0\.3$/m,
+      /^stowage_jobs_total{.*queue="mail",job="send-mail",outcome="done".*} 1$/m,
+      /^stowage_job_duration_seconds_sum{.*queue="mail",job="send-mail".*} 0\.3$/m,
       /^stowage_uploaded_bytes_total{process="worker-test"} 1000$/m,
       /^stowage_renders_total{.*cause="job",outcome="ok".*} 1$/m,
       /^stowage_render_duration_seconds_count{.*cause="job".*} 1$/m,
