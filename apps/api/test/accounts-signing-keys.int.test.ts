@@ -73,7 +73,7 @@ describe('signing keys', () => {
       },
       transformResult: async ({ result }) => result,
     });
-    const here = createSigningKeys({ ...deps(), db, timings: { reloadInterval: 50 } });
+    const here = createSigningKeys({ ...deps(), db, timings: { reloadInterval: 300 } });
     expect(await here.find('unknown')).toBeUndefined();
     const there = createSigningKeys(deps());
     const tokens = createAccessTokens({ signingKeys: there, issuer: PUBLIC_URL });
@@ -88,5 +88,12 @@ describe('signing keys', () => {
     expect(found[0]).toHaveProperty('sessionId');
     expect(found.slice(1).every((key) => key === undefined)).toBe(true);
     expect(statements).toBe(1);
+
+    // The next unknown id waits until the interval has passed.
+    const soon = here.find('strange again');
+    await new Promise(setImmediate);
+    expect(statements).toBe(1);
+    await soon;
+    expect(statements).toBe(2);
   });
 });
