@@ -186,4 +186,5 @@ export interface OutboxTable {
 export interface SweepsTable {
   name: string;
   last_run_at: Date;
+  result: ColumnType<Record<string, unknown> | null, string | null | undefined, string>;
 }

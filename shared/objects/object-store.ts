@@ -45,7 +45,7 @@ export interface GetOptions extends ReadOptions {
 /**
  * Where the bytes are. Keys are `/`-separated segments of `[A-Za-z0-9._-]` that do not start with a dot; each key
  * always names the same bytes. Every method has a deadline and throws `AppError`: `OBJECT_NOT_FOUND` and
- * `RANGE_NOT_SATISFIABLE` (get), `OBJECT_STORE_WRITE_FAILED` (put, delete) or `OBJECT_STORE_UNAVAILABLE` (all
+ * `RANGE_NOT_SATISFIABLE` (get), `OBJECT_STORE_WRITE_FAILED` (put, move, delete) or `OBJECT_STORE_UNAVAILABLE` (all
  * others). An abort rejects with the signal's reason.
  */
 export interface ObjectStore {
@@ -67,6 +67,19 @@ export interface ObjectStore {
 
   /** Size in bytes, or undefined when there is no such object. */
   head(key: string, options?: ReadOptions): Promise<number | undefined>;
+
+  /**
+   * Sizes in bytes of those of the keys that exist. For looking through many: ascending keys with little between
+   * them cost an S3 server one request for a thousand.
+   */
+  sizes(keys: readonly string[]): Promise<ReadonlyMap<string, number>>;
+
+  /**
+   * Gives an object another key, and the time of this as its `modifiedAt`. It resolves when the bytes are durable
+   * there and gone here; cut short, the object is under one key or both, and a second call ends it. An object that
+   * has the new key already is replaced. `OBJECT_NOT_FOUND` when there is nothing to move.
+   */
+  move(from: string, to: string): Promise<void>;
 
   /** Removes the keys. It resolves once the store has confirmed that all are gone; unknown keys are no error. */
   delete(keys: readonly string[]): Promise<void>;

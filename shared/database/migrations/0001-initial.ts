@@ -101,13 +101,14 @@ const STATEMENTS = [
   )`,
   `CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at)`,
 
-  // posted_at, refunded_at and refund_posted_at carry a file's bytes through the quota and into the ledger.
+  // posted_at, refunded_at and refund_posted_at carry a file's bytes through the quota and into the ledger. Object
+  // keys are in the order in which an S3 server lists them, so that the audit can walk both side by side.
   `CREATE TABLE files (
     id uuid PRIMARY KEY,
     stem text NOT NULL UNIQUE,
     extension text NOT NULL,
     user_id uuid NOT NULL REFERENCES users (id),
-    object_key text NOT NULL,
+    object_key text COLLATE "C" NOT NULL UNIQUE,
     content_type text NOT NULL,
     size_bytes bigint NOT NULL CHECK (size_bytes > 0),
     sha256 text NOT NULL,
@@ -191,10 +192,11 @@ const STATEMENTS = [
     WHERE name = 'post-usage' AND publishes = 0 AND failed_at IS NULL`,
   `CREATE INDEX outbox_failed ON outbox (failed_at) WHERE failed_at IS NOT NULL`,
 
-  // Periodic work is claimed by moving last_run_at forward.
+  // Periodic work is claimed by moving last_run_at forward. result: what the last run found, for all processes to show.
   `CREATE TABLE sweeps (
     name text PRIMARY KEY,
-    last_run_at timestamptz NOT NULL
+    last_run_at timestamptz NOT NULL,
+    result jsonb
   )`,
 
   `CREATE TABLE rate_limits (

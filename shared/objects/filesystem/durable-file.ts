@@ -94,12 +94,12 @@ export async function removeEmptyFolders(root: string, folder: string): Promise<
   return current;
 }
 
-async function syncFolders(root: string, folder: string): Promise<void> {
+export async function syncFolders(root: string, folder: string): Promise<void> {
   await syncFolder(folder);
   if (folder !== root) await syncFolders(root, dirname(folder));
 }
 
-async function syncFolder(path: string): Promise<void> {
+export async function syncFolder(path: string): Promise<void> {
   let folder: FileHandle;
   try {
     folder = await open(path, 'r');

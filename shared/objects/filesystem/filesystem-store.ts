@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { type FileHandle, open, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
+import pLimit from 'p-limit';
 import { destroyOnAbort } from '../destroy-on-abort.ts';
 import { objectNotFound, rangeNotSatisfiable, unavailable } from '../failures.ts';
 import { interruptibleBody, type ObjectBytes } from '../interruptible-body.ts';
@@ -16,10 +17,13 @@ import type {
 } from '../object-store.ts';
 import { removeDurably, removeEmptyFolders, UNFINISHED, writeDurably } from './durable-file.ts';
 import { FileRangeStream } from './file-range-stream.ts';
+import { moveDurably } from './move-file.ts';
 import { hasCode } from './system-error.ts';
 import { walkFolder } from './walk-folder.ts';
 
 const MISSING = ['ENOENT', 'ENOTDIR', 'EISDIR'] as const;
+/** Files that are looked at together, so that a disk can answer out of order. */
+const LOOKS_AT_ONCE = 8;
 
 /**
  * Objects as files of one folder, one file per object, for one machine. The keys are the paths. Calls to the file
@@ -64,6 +68,21 @@ export function openFilesystemStore(options: { readonly folder: string }): Objec
       if (hasCode(error, ...MISSING)) return undefined;
       throw unavailable(error);
     }
+  }
+
+  async function sizes(keys: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const found = new Map<string, number>();
+    await pLimit(LOOKS_AT_ONCE).map(keys, async (key) => {
+      const size = await head(key);
+      if (size !== undefined) found.set(key, size);
+    });
+    return found;
+  }
+
+  async function move(from: string, to: string): Promise<void> {
+    assertObjectKey(from);
+    assertObjectKey(to);
+    await moveDurably(root, from, to);
   }
 
   async function remove(keys: readonly string[]): Promise<void> {
@@ -120,6 +139,8 @@ export function openFilesystemStore(options: { readonly folder: string }): Objec
     put,
     get,
     head,
+    sizes,
+    move,
     delete: remove,
     list,
     dropUnfinished,

@@ -1,6 +1,7 @@
 import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
+  CopyObjectCommand,
   CreateMultipartUploadCommand,
   DeleteObjectsCommand,
   ListMultipartUploadsCommand,
@@ -31,7 +32,10 @@ export interface S3Control {
   ): Promise<void>;
   abortMultipart(key: string, uploadId: string): Promise<void>;
   unfinished(prefix: string): AsyncIterable<{ key: string; uploadId: string }>;
-  list(prefix: string): AsyncIterable<ListedObject>;
+  /** In the order of the keys; only those after `after` when it is given. */
+  list(prefix: string, after?: string): AsyncIterable<ListedObject>;
+  /** Resolves when the copy is durable. */
+  copy(from: string, to: string): Promise<void>;
   /** Resolves when the server has named every key as deleted. */
   delete(keys: readonly string[]): Promise<void>;
   close(): void;
@@ -120,13 +124,11 @@ export function createS3Control(options: S3StoreOptions): S3Control {
     }
   }
 
-  async function* list(prefix: string): AsyncGenerator<ListedObject> {
+  async function* list(prefix: string, after?: string): AsyncGenerator<ListedObject> {
     let token: string | undefined;
     do {
-      const page = await client.send(
-        new ListObjectsV2Command({ Bucket, Prefix: prefix, ...(token && { ContinuationToken: token }) }),
-        soon(),
-      );
+      const from = token === undefined ? { StartAfter: after } : { ContinuationToken: token };
+      const page = await client.send(new ListObjectsV2Command({ Bucket, Prefix: prefix, ...from }), soon());
       for (const { Key, Size, LastModified } of page.Contents ?? []) {
         // Names that end in `/` are the folders of servers that keep objects as files.
         if (Key === undefined || Size === undefined || LastModified === undefined || Key.endsWith('/'))
@@ -135,6 +137,14 @@ export function createS3Control(options: S3StoreOptions): S3Control {
       }
       token = page.IsTruncated === true ? page.NextContinuationToken : undefined;
     } while (token !== undefined);
+  }
+
+  async function copy(from: string, to: string): Promise<void> {
+    await client.send(
+      // Keys need no encoding (see object-keys.ts).
+      new CopyObjectCommand({ Bucket, CopySource: `${Bucket}/${from}`, Key: to }),
+      { abortSignal: AbortSignal.timeout(deadlines.completeMs) },
+    );
   }
 
   async function remove(keys: readonly string[]): Promise<void> {
@@ -159,6 +169,7 @@ export function createS3Control(options: S3StoreOptions): S3Control {
     abortMultipart,
     unfinished,
     list,
+    copy,
     delete: remove,
     close: () => client.destroy(),
   };

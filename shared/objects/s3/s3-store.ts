@@ -7,10 +7,11 @@ import type { S3Control } from './s3-control.ts';
 import { S3Failure } from './s3-failure.ts';
 import { type S3StoreOptions, UPLOAD_BUFFER_BYTES } from './s3-options.ts';
 import { createS3Requests } from './s3-requests.ts';
+import { sizesByListing } from './sizes-by-listing.ts';
 import { createUploadBuffers } from './upload-buffers.ts';
 
 /**
- * Objects in one bucket of any S3 server. It needs the permissions to get, put, delete and list objects, and to list
+ * Objects in one bucket of any S3 server. It needs the permissions to get, put, copy, delete and list objects, and to list
  * and abort multipart uploads; no conditional writes, no lifecycle rules.
  */
 export function openS3Store(options: S3StoreOptions): ObjectStore {
@@ -76,6 +77,31 @@ export function openS3Store(options: S3StoreOptions): ObjectStore {
     }
   }
 
+  async function sizes(keys: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    for (const key of keys) assertObjectKey(key);
+    return reading(undefined, async () => {
+      const s3 = await control();
+      return sizesByListing({ list: s3.list, head }, keys);
+    });
+  }
+
+  async function move(from: string, to: string): Promise<void> {
+    assertObjectKey(from);
+    assertObjectKey(to);
+    const size = await head(from);
+    if (size === undefined) throw objectNotFound();
+    try {
+      const s3 = await control();
+      await s3.copy(from, to);
+      if ((await head(to)) !== size) throw new Error('The copy differs from the original.');
+      await s3.delete([from]);
+    } catch (error) {
+      // Another move of the same object was faster.
+      if (error instanceof Error && error.name === 'NoSuchKey') throw objectNotFound(error);
+      throw writeFailed(error);
+    }
+  }
+
   async function* list(prefix: string): AsyncGenerator<ListedObject> {
     assertObjectPrefix(prefix);
     try {
@@ -101,6 +127,8 @@ export function openS3Store(options: S3StoreOptions): ObjectStore {
     },
     get,
     head,
+    sizes,
+    move,
     delete: remove,
     list,
     dropUnfinished,

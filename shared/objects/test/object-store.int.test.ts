@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { objectStores } from '../../../scripts/testing/test-services.ts';
 import { waitFor } from '../../../scripts/testing/wait-for.ts';
@@ -258,6 +258,63 @@ describe.each(stores)('the object store contract on $name', ({ options }) => {
     expect(await listed(store, `${prefix}none/`)).toEqual([]);
   });
 
+  it('gives an object another key, and a new time', async () => {
+    const prefix = freshPrefix();
+    const bytes = randomBytes(9 * MIB);
+    await store.put(`${prefix}here/object`, inChunks(bytes), jpeg);
+    await store.put(`${prefix}here/other`, randomBytes(1), jpeg);
+    const [before] = await listed(store, `${prefix}here/`);
+    await sleep(1_100); // S3 counts seconds
+    await store.move(`${prefix}here/object`, `${prefix}there/deep/object`);
+    expect(bytes.equals(await read(store, `${prefix}there/deep/object`))).toBe(true);
+    expect((await listed(store, `${prefix}here/`)).map(({ key }) => key)).toEqual([`${prefix}here/other`]);
+    const [moved] = await listed(store, `${prefix}there/`);
+    expect(moved!.modifiedAt.getTime()).toBeGreaterThan(before!.modifiedAt.getTime());
+    expect(await leftovers(options, prefix)).toEqual([]);
+  });
+
+  it('replaces what has the new key when it moves an object, and says when there is nothing to move', async () => {
+    const prefix = freshPrefix();
+    await store.put(`${prefix}a/1`, Buffer.from('one'), jpeg);
+    await store.put(`${prefix}b/1`, Buffer.from('another'), jpeg);
+    await store.move(`${prefix}a/1`, `${prefix}b/1`);
+    expect((await read(store, `${prefix}b/1`)).toString()).toBe('one');
+    await expect(store.move(`${prefix}a/1`, `${prefix}b/1`)).rejects.toMatchObject({
+      code: 'OBJECT_NOT_FOUND',
+    });
+    expect((await read(store, `${prefix}b/1`)).toString()).toBe('one');
+  });
+
+  it('moves an object once when many try to at once', async () => {
+    const prefix = freshPrefix();
+    await store.put(`${prefix}a/1`, Buffer.from('one'), jpeg);
+    const moves = Array.from({ length: 8 }, () =>
+      store.move(`${prefix}a/1`, `${prefix}b/1`).then(
+        () => 'moved',
+        (error: { code?: string }) => error.code,
+      ),
+    );
+    const outcomes = new Set(await Promise.all(moves));
+    outcomes.delete('OBJECT_NOT_FOUND');
+    expect([...outcomes]).toEqual(['moved']);
+    expect((await read(store, `${prefix}b/1`)).toString()).toBe('one');
+    expect(await store.head(`${prefix}a/1`)).toBeUndefined();
+  });
+
+  it('gives the sizes of those keys that exist, near to each other and far apart', async () => {
+    const prefix = freshPrefix();
+    const sizeOf = (n: number) => n % 5;
+    const keys = Array.from({ length: 40 }, (_, n) => `${prefix}${String.fromCharCode(97 + (n % 7))}/${n}`);
+    await Promise.all(keys.map((key, n) => store.put(key, randomBytes(sizeOf(n)), jpeg)));
+    const expected = new Map(keys.map((key, n) => [key, sizeOf(n)]));
+    const missing = [`${prefix}a`, `${prefix}a/0/1`, `${prefix}c/nothing`, `${prefix}h/0`];
+    expect(await store.sizes([...missing, ...keys].toReversed())).toEqual(expected);
+    expect(await store.sizes([keys[9]!])).toEqual(new Map([[keys[9], sizeOf(9)]]));
+    expect(await store.sizes([keys[3]!, missing[3]!])).toEqual(new Map([[keys[3], sizeOf(3)]]));
+    expect(await store.sizes([])).toEqual(new Map());
+    expect(await store.sizes(missing)).toEqual(new Map());
+  });
+
   it('lists more objects than fit in one answer of S3, each once', async () => {
     const prefix = freshPrefix();
     const keys = Array.from({ length: 1_005 }, (_, index) => `${prefix}${index}`);
@@ -265,6 +322,7 @@ describe.each(stores)('the object store contract on $name', ({ options }) => {
       await Promise.all(keys.slice(from, from + 50).map((key) => store.put(key, randomBytes(1), jpeg)));
     }
     expect((await listed(store, prefix)).map(({ key }) => key).sort()).toEqual([...keys].sort());
+    expect((await store.sizes(keys)).size).toBe(keys.length);
     await store.delete(keys);
     expect(await listed(store, prefix)).toEqual([]);
   });
@@ -325,6 +383,9 @@ describe.each(stores)('the object store contract on $name', ({ options }) => {
       await expect(store.get(key)).rejects.toMatchObject(refusal);
       await expect(store.head(key)).rejects.toMatchObject(refusal);
       await expect(store.delete([key])).rejects.toMatchObject(refusal);
+      await expect(store.sizes([key])).rejects.toMatchObject(refusal);
+      await expect(store.move(key, 'a')).rejects.toMatchObject(refusal);
+      await expect(store.move('a', key)).rejects.toMatchObject(refusal);
       const prefix = key.endsWith('/') ? `/${key}` : key;
       await expect(listed(store, prefix)).rejects.toMatchObject(refusal);
       await expect(store.dropUnfinished(prefix)).rejects.toMatchObject(refusal);
