@@ -1,12 +1,12 @@
 import type { Db } from '@stowage/shared/database/open-database.ts';
+import { requeueDeletions } from '@stowage/shared/deletions/requeue-deletions.ts';
 import type { ObjectStore } from '@stowage/shared/objects/object-store.ts';
 import type { Sweep } from '@stowage/shared/process/sweeps.ts';
+import { requeuePostings } from '@stowage/shared/quota/requeue-postings.ts';
 import { requeueMissingRenders } from '@stowage/shared/renders/requeue-missing-renders.ts';
 import { sweepUploads } from '@stowage/shared/uploads/sweep-uploads.ts';
 import { deleteFilesOfDeletedUsers } from './delete-files-of-deleted-users.ts';
 import { expireRows } from './expire-rows.ts';
-import { requeueDeletions } from './requeue-deletions.ts';
-import { requeuePostings } from './requeue-postings.ts';
 
 /** Time between two runs, ms. */
 export interface Intervals {

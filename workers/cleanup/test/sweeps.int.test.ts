@@ -1,14 +1,14 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { requeueDeletions } from '@stowage/shared/deletions/requeue-deletions.ts';
 import { failJob } from '@stowage/shared/outbox/fail-job.ts';
 import { insertJobs, type NewJob } from '@stowage/shared/outbox/insert-jobs.ts';
+import { requeuePostings } from '@stowage/shared/quota/requeue-postings.ts';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openTestDatabase, type TestDatabase } from '../../../scripts/testing/test-database.ts';
 import { makeFile, makeUser } from '../../../scripts/testing/test-rows.ts';
 import { deleteFilesOfDeletedUsers } from '../src/delete-files-of-deleted-users.ts';
 import { expireRows } from '../src/expire-rows.ts';
-import { requeueDeletions } from '../src/requeue-deletions.ts';
-import { requeuePostings } from '../src/requeue-postings.ts';
 
 let database: TestDatabase;
 let user: string;

@@ -1,5 +1,5 @@
-import type { Db } from '@stowage/shared/database/open-database.ts';
 import { sql } from 'kysely';
+import type { Db } from '../database/open-database.ts';
 
 /**
  * Queues the deletion of files that are marked and have no job: mark and job are made together, so this finds

@@ -1,5 +1,5 @@
-import type { Db } from '@stowage/shared/database/open-database.ts';
 import { sql } from 'kysely';
+import type { Db } from '../database/open-database.ts';
 
 /**
  * Queues the posting of users whose books wait without a job: usage and its job are made together, so this finds
