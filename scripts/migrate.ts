@@ -1,14 +1,15 @@
-import { ConfigError, readSettings } from '@stowage/shared/config/config.ts';
-import { migrateDatabase } from './start/migrate-database.ts';
+import { ConfigError, loadConfig } from '@stowage/shared/config/config.ts';
+import { prepareServices } from './start/prepare-services.ts';
 
-/** Brings the tables of DATABASE_URL up to date. Needs nothing else; safe to run at any time, also twice at once. */
+/** Prepares database and object store for this version, before its processes start. Safe at any time, also twice at once. */
 async function main(): Promise<void> {
-  const settings = readSettings(process.env);
-  if (settings.databaseUrl === undefined) {
-    throw new ConfigError(['DATABASE_URL is missing: it names the database to migrate']);
-  }
-  const queue = settings.queue ?? (settings.redisUrl === undefined ? 'postgres' : 'redis');
-  const ran = await migrateDatabase({ databaseUrl: settings.databaseUrl, queue });
+  const { SECRET_KEY = '' } = process.env;
+  // Nothing here uses the secret, so whoever migrates need not have it.
+  const config = loadConfig({
+    ...process.env,
+    SECRET_KEY: SECRET_KEY === '' ? 'not needed'.padEnd(32) : SECRET_KEY,
+  });
+  const ran = await prepareServices(config);
   console.log(ran.length === 0 ? 'The tables are up to date.' : `Migrated: ${ran.join(', ')}.`);
 }
 

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { loadConfig } from '@stowage/shared/config/config.ts';
 import type { Logger } from '@stowage/shared/logging/create-logger.ts';
 import { announcement } from './announcement.ts';
 import { type BackOffOptions, RESTART_BACK_OFF } from './back-off.ts';
@@ -8,9 +9,9 @@ import { prepareDataFolder, readOrMakeSecret } from './data-folder.ts';
 import { openInstanceFile } from './instance-file.ts';
 import { endLeftoverChildren } from './leftover-children.ts';
 import type { LogOutput } from './log-output.ts';
-import { migrateDatabase } from './migrate-database.ts';
 import { EMBEDDED_ADMIN_EMAIL, type ProcessDefinition, planStart, type StartPlan } from './plan.ts';
 import { choosePorts, type Ports } from './ports.ts';
+import { prepareServices } from './prepare-services.ts';
 import type { ProcessIdentity } from './processes.ts';
 import { reachableHost, untilReady } from './readiness.ts';
 import { StartError } from './start-error.ts';
@@ -80,10 +81,6 @@ async function startAll(
 
   const databaseUrl = settings.databaseUrl ?? (await embedPostgres(options, dataFolder, logger, releases));
   signals.stop.throwIfAborted();
-  const migrated = await migrateDatabase({ databaseUrl, queue: plan.queue });
-  if (migrated.length > 0) logger.info({ migrated }, 'tables brought up to date');
-  signals.stop.throwIfAborted();
-
   const admin = await chooseAdmin(plan, dataFolder);
   const children: ChildrenSettings = {
     env,
@@ -93,6 +90,10 @@ async function startAll(
     admin,
     ports,
   };
+  const migrated = await prepareServices(loadConfig(workerEnvironment(children, 0)));
+  if (migrated.length > 0) logger.info({ migrated }, 'tables brought up to date');
+  signals.stop.throwIfAborted();
+
   const running = new Map<string, ProcessIdentity>();
   const started = options.processes.map((definition, index) =>
     startChild({
