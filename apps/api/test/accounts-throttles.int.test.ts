@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:net';
+import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { testRedisUrl } from '../../../scripts/testing/service-addresses.ts';
 import { waitFor } from '../../../scripts/testing/wait-for.ts';
@@ -24,7 +25,20 @@ const stores = [
     : [{ name: 'Redis', open: () => openThrottlesStore({ kind: 'redis', url: redisUrl }, accounts.logger) }]),
 ];
 
-describe.each(stores)('throttles on $name', ({ open }) => {
+/** Until its connection is there, a store counts in memory: waits for the first count that Redis has. */
+async function inRedis(store: ThrottlesStore): Promise<void> {
+  const redis = new Redis(redisUrl!);
+  try {
+    await waitFor(async () => {
+      await store.limiter('connected', { points: 1_000, duration: 60 }).penalty('x');
+      return (await redis.exists('stowage:throttle:connected:x')) === 1;
+    });
+  } finally {
+    redis.disconnect();
+  }
+}
+
+describe.each(stores)('throttles on $name', ({ name, open }) => {
   let store: ThrottlesStore;
   let throttles: Throttles;
   let client: AccountsClient;
@@ -35,6 +49,7 @@ describe.each(stores)('throttles on $name', ({ open }) => {
   beforeAll(async () => {
     store = open();
     throttles = createThrottles({ store, production: true });
+    if (name === 'Redis') await inRedis(store);
     client = await accounts.start({ throttles });
   });
   afterAll(() => store?.close());
