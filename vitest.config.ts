@@ -1,6 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
+  // Packages in the builds that Node takes: Vite's own choice loads a second graphql whose classes do not know the first.
+  ssr: { resolve: { conditions: ['node', 'module-sync'] } },
   test: {
     include: ['{apps,workers,shared,scripts}/**/*.test.ts'],
     exclude: ['**/node_modules/**'],

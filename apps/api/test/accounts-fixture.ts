@@ -1,7 +1,5 @@
-import { createRequire } from 'node:module';
 import { createLogger } from '@stowage/shared/logging/create-logger.ts';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type LightMyRequestResponse } from 'fastify';
-import { vi } from 'vitest';
 import { openTestDatabase } from '../../../scripts/testing/test-database.ts';
 import { createPasswords } from '../src/accounts/passwords.ts';
 import { type AccountsRoutesDeps, accountsRoutes } from '../src/accounts/routes.ts';
@@ -10,10 +8,6 @@ import { createAccessTokens, createRefreshTokens } from '../src/accounts/tokens.
 import { answerErrors } from '../src/http/answer-errors.ts';
 import { createVerifyAccessToken } from '../src/http/authenticate.ts';
 import { NO_THROTTLES } from '../src/http/throttles.ts';
-
-// Vite resolves graphql's development build, and graphql-http, which Node loads, the other one: two sets of classes that
-// do not know each other. Here all take the one that Node takes.
-vi.mock('graphql', () => createRequire(import.meta.url)('graphql'));
 
 export const SECRET_KEY = 'a secret of the tests, thirty-two characters';
 export const PUBLIC_URL = 'http://127.0.0.1:3000';
