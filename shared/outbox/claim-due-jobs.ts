@@ -15,15 +15,20 @@ export interface DueJob {
   readonly delayMs: number;
 }
 
+/** Rows that were never published, or those that were and are still open. */
+export type Due = 'new' | 'again';
+
+const WHICH = { new: sql`publishes = 0`, again: sql`publishes > 0` };
+
 /**
  * Takes rows that are due, oldest first. They are nobody else's for `claimMs`: a process that dies with them in
  * its hands delays them by that long.
  */
-export async function claimDueJobs(db: Db, limit: number, claimMs: number): Promise<DueJob[]> {
+export async function claimDueJobs(db: Db, due: Due, limit: number, claimMs: number): Promise<DueJob[]> {
   const { rows } = await sql<DueJob & { createdAt: Date }>`
     UPDATE outbox SET publish_after = now() + ${claimMs} * interval '1 millisecond'
     WHERE id IN (
-      SELECT id FROM outbox WHERE failed_at IS NULL AND publish_after <= now()
+      SELECT id FROM outbox WHERE failed_at IS NULL AND ${WHICH[due]} AND publish_after <= now()
       ORDER BY publish_after LIMIT ${limit} FOR UPDATE SKIP LOCKED
     )
     RETURNING id, queue, name, payload, priority, request_id AS "requestId", publishes, created_at AS "createdAt",
@@ -55,12 +60,12 @@ export async function releaseClaim(db: Db, ids: readonly string[]): Promise<void
 }
 
 /**
- * Makes all open rows of a queue due that were published before. Rows that another process works on are left to
+ * Makes all open rows of a queue due that were published before, and restarts their back-off. Rows that another process works on are left to
  * it; so several processes may find out at once that the queue is empty.
  */
 export async function makeAllDue(db: Db, queue: string): Promise<number> {
   const { numAffectedRows } = await sql`
-    UPDATE outbox SET publish_after = now(), publishes = 0
+    UPDATE outbox SET publish_after = now(), publishes = 1
     WHERE id IN (
       SELECT id FROM outbox WHERE failed_at IS NULL AND queue = ${queue} AND publishes > 0
       FOR UPDATE SKIP LOCKED

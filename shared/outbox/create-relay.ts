@@ -8,6 +8,7 @@ import {
   type Backoff,
   claimDueJobs,
   confirmPublished,
+  type Due,
   type DueJob,
   makeAllDue,
   releaseClaim,
@@ -52,6 +53,7 @@ export interface Relay {
 export function createRelay(options: RelayOptions): Relay {
   const { db, backend, logger, pollMs = 5_000, batchSize = 500, claimMs = 30_000 } = options;
   const { backoff = { firstMs: 60_000, longestMs: 3_600_000 }, publishDeadlineMs = 10_000 } = options;
+  const againBatchSize = Math.ceil(batchSize / 4);
   const { pauseMs = 1_000, retries = { attempts: 5, firstPauseMs: 1_000 } } = options;
   const metrics = options.metrics.relay;
 
@@ -75,19 +77,25 @@ export function createRelay(options: RelayOptions): Relay {
     await confirmPublished(db, idsOf(jobs), backoff);
   };
 
+  const publishBatch = async (due: Due, limit: number): Promise<number> => {
+    const jobs = await claimDueJobs(db, due, limit, claimMs);
+    const queues = Map.groupBy(jobs, (job) => job.queue);
+    const results = await Promise.allSettled(
+      QUEUE_NAMES.map((name) => {
+        const own = queues.get(name);
+        return own ? publish(name, own) : undefined;
+      }),
+    );
+    const failure = results.find((result) => result.status === 'rejected');
+    if (failure) throw failure.reason;
+    return jobs.length;
+  };
+
   const publishDue = async () => {
-    for (let full = true; full && !closed && performance.now() >= pausedUntil; ) {
-      const jobs = await claimDueJobs(db, batchSize, claimMs);
-      full = jobs.length === batchSize;
-      const queues = Map.groupBy(jobs, (job) => job.queue);
-      const results = await Promise.allSettled(
-        QUEUE_NAMES.map((name) => {
-          const own = queues.get(name);
-          return own ? publish(name, own) : undefined;
-        }),
-      );
-      const failure = results.find((result) => result.status === 'rejected');
-      if (failure) throw failure.reason;
+    while (!closed && performance.now() >= pausedUntil) {
+      if ((await publishBatch('new', batchSize)) === batchSize) continue;
+      // Between two small batches of old rows a new one has its turn: it must not wait for a whole backlog.
+      if ((await publishBatch('again', againBatchSize)) < againBatchSize) return;
     }
   };
 

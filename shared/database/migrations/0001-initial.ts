@@ -186,7 +186,9 @@ const STATEMENTS = [
     failed_at timestamptz,
     failure text
   )`,
-  `CREATE INDEX outbox_due ON outbox (publish_after) WHERE failed_at IS NULL`,
+  // Two, so that a new job is found at once among any number of open ones that are published again.
+  `CREATE INDEX outbox_new ON outbox (publish_after) WHERE failed_at IS NULL AND publishes = 0`,
+  `CREATE INDEX outbox_again ON outbox (publish_after) WHERE failed_at IS NULL AND publishes > 0`,
   // A user's charges gather behind one job that is not published yet.
   `CREATE INDEX outbox_waiting_postings ON outbox ((payload->>'userId'))
     WHERE name = 'post-usage' AND publishes = 0 AND failed_at IS NULL`,

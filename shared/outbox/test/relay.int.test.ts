@@ -97,6 +97,20 @@ describe.each(queueBackends())('the outbox relay on $name', ({ options }) => {
     expect(await queue().getWaitingCount()).toBe(1);
   });
 
+  test('publishes new rows before the many that are published again', async () => {
+    await rig.publish(Array.from({ length: 100 }, () => someJob()));
+    await sql`UPDATE outbox SET publish_after = now() - interval '1 min'`.execute(database.db);
+    const [fresh = ''] = await insertJobs(database.db, [someJob()]);
+    const relay = rig.relay({ batchSize: 8 });
+    relay.kick();
+    await waitFor(async () => (await queue().getJobState(fresh)) === 'waiting');
+    await relay.close();
+    const { rows } = await sql<{ n: number }>`SELECT count(*) AS n FROM outbox WHERE publishes > 1`.execute(
+      database.db,
+    );
+    expect(rows[0]?.n).toBeLessThan(100);
+  });
+
   test('counts the back-off of a job for later from its time on', async () => {
     const notBefore = new Date(Date.now() + 30 * MINUTE_MS);
     const [id = ''] = await rig.publish([someJob({ notBefore })]);
@@ -108,8 +122,8 @@ describe.each(queueBackends())('the outbox relay on $name', ({ options }) => {
     const [id = ''] = await insertJobs(database.db, [someJob()]);
     const { claimDueJobs } = await import('../claim-due-jobs.ts');
     const [mine, theirs] = [
-      await claimDueJobs(database.db, 10, 30_000),
-      await claimDueJobs(database.db, 10, 30_000),
+      await claimDueJobs(database.db, 'new', 10, 30_000),
+      await claimDueJobs(database.db, 'new', 10, 30_000),
     ];
     expect([mine.map((job) => job.id), theirs]).toEqual([[id], []]);
     expect((await row(id)).publish_after.getTime()).toBeGreaterThan(Date.now() + 25_000);
@@ -134,7 +148,7 @@ describe.each(queueBackends())('the outbox relay on $name', ({ options }) => {
 
     await waitFor(async () => (await queue().getJobCountByTypes('waiting', 'prioritized')) === 3);
     for (const id of lost) expect(await queue().getJobState(id)).toMatch(/waiting|prioritized/);
-    await waitFor(async () => (await minutesLeft(lost[0] ?? '')) === 1);
+    await waitFor(async () => (await minutesLeft(lost[0] ?? '')) === 2);
   });
 
   test('runs an open row again although BullMQ has given up on it', async () => {
