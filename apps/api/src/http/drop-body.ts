@@ -9,8 +9,9 @@ const MOST_MS = 30_000;
  * only when they have sent everything, and a closed connection would hide it from them.
  */
 export function dropUnreadBodies(app: FastifyInstance, mostMs = MOST_MS): void {
-  app.addHook('onSend', async (request) => {
+  app.addHook('onSend', (request, _reply, payload, done) => {
     if (hasBody(request.raw) && !request.raw.complete) dropRest(request.raw, mostMs);
+    done(null, payload);
   });
 }
 

@@ -24,13 +24,14 @@ export function answerExpectations(app: FastifyInstance): void {
   app.server.on('checkExpectation', (request, response) => {
     app.server.emit('request', request, response);
   });
-  app.addHook('preParsing', async (request, reply, payload) => {
+  app.addHook('preParsing', (request, reply, payload, done) => {
     if (request.routeOptions.config.asksForBody !== true) letBodyCome(request, reply);
-    return payload;
+    done(null, payload);
   });
-  app.addHook('onSend', async (request, reply) => {
+  app.addHook('onSend', (request, reply, payload, done) => {
     // The client may send the body after the answer or not: only the end of the connection makes that clear.
     if (waiting.has(request.raw)) reply.header('connection', 'close');
+    done(null, payload);
   });
 }
 

@@ -33,11 +33,13 @@ export async function registerHttp(
   const { malformed, publicUrl, corsOrigins, version } = options;
   answerErrors(app);
   setSecurityHeaders(app, { https: publicUrl.startsWith('https:') });
-  app.addHook('onSend', async (request) => {
+  app.addHook('onSend', (request, _reply, payload, done) => {
     malformed.responding.add(request.raw.socket);
+    done(null, payload);
   });
-  app.addHook('onResponse', async (request) => {
+  app.addHook('onResponse', (request, _reply, done) => {
     malformed.responding.delete(request.raw.socket);
+    done();
   });
   logRequests(app);
   if (corsOrigins.length > 0)

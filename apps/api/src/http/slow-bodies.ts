@@ -59,13 +59,13 @@ export function createSlowBodies(app: FastifyInstance, pace: Pace): SlowBodies {
   };
 
   // Bodies that Fastify gathers: it answers an error of the stream.
-  app.addHook('preParsing', async (request, reply, payload) => {
+  app.addHook('preParsing', (request, reply, payload, done) => {
     if (request.routeOptions.config.asksForBody !== true && hasBody(request.raw) && !request.raw.complete)
       watch(request.raw, (error) => {
         reply.header('connection', 'close');
         request.raw.emit('error', error);
       });
-    return payload;
+    done(null, payload);
   });
   return { watch };
 }
