@@ -1,8 +1,9 @@
 /**
  * The program of a render child: takes one picture at a time from its parent, renders it, and gives the variants
- * back. It opens no file and no connection, and holds no credentials: a picture that takes over the decoder finds
- * nothing here. A crash or a hang ends this process only.
+ * back. It holds no credentials and no connection but the one to its parent: a picture that takes over the decoder
+ * finds nothing here. A crash or a hang ends this process only.
  */
+import { writeFileSync } from 'node:fs';
 import { AppError } from '../errors/app-error.ts';
 import { chunksOf, type FromChild, type ToChild } from './child-protocol.ts';
 import { CollectBytes } from './collect-bytes.ts';
@@ -60,6 +61,16 @@ function receive(message: ToChild): void {
   }
 }
 
+/** When the machine runs out of memory, a picture dies before the API or the database does. Linux only. */
+function dieFirst(): void {
+  try {
+    writeFileSync('/proc/self/oom_score_adj', '800');
+  } catch {
+    // Elsewhere the system decides by itself.
+  }
+}
+
+dieFirst();
 prepareForUntrustedPictures();
 // A terminal's Ctrl-C goes to the whole group. The parent decides when its renders end.
 process.on('SIGINT', () => {});

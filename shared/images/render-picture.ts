@@ -1,4 +1,4 @@
-import sharp, { type Sharp } from 'sharp';
+import sharp, { type CreateRaw, type Sharp } from 'sharp';
 import { AppError } from '../errors/app-error.ts';
 import { encoderSettings } from './encoders.ts';
 import { type PlannedVariant, planVariants } from './plan-variants.ts';
@@ -52,18 +52,37 @@ async function renderStar(
     await onVariant(await encode(source, largest, request, header));
     return;
   }
-  const { data, info } = await source.raw().toBuffer({ resolveWithObject: true });
-  for (const variant of star) {
-    const pageHeight = variant.animated ? { pageHeight: largest.size.height } : {};
-    const pixels = sharp(data, {
-      raw: { width: info.width, height: info.height, channels: info.channels, ...pageHeight },
-      limitInputPixels: false,
-      // Without it a resize would take all frames for one tall picture.
-      animated: variant.animated,
-    }).timeout({ seconds: limits.timeoutSeconds });
-    const sized = variant.size.width === largest.size.width ? pixels : resize(pixels, variant);
-    await onVariant(await encode(sized, variant, request, header));
+  const all = await toPixels(source, largest);
+  for (const variants of Map.groupBy(star, (variant) => variant.size.width).values()) {
+    const [first, second] = variants;
+    if (first === undefined) continue;
+    const isLargest = first.size.width === largest.size.width;
+    // What is encoded twice is resized once.
+    const own =
+      isLargest || second === undefined ? all : await toPixels(resize(fromPixels(all, limits), first), first);
+    for (const variant of variants) {
+      const pixels = fromPixels(own, limits);
+      const sized = own === all && !isLargest ? resize(pixels, variant) : pixels;
+      await onVariant(await encode(sized, variant, request, header));
+    }
   }
+}
+
+interface Pixels {
+  readonly data: Uint8Array;
+  readonly raw: CreateRaw;
+}
+
+async function toPixels(picture: Sharp, { animated, size }: PlannedVariant): Promise<Pixels> {
+  const { data, info } = await picture.raw().toBuffer({ resolveWithObject: true });
+  const { width, height, channels } = info;
+  return { data, raw: { width, height, channels, ...(animated && { pageHeight: size.height }) } };
+}
+
+function fromPixels({ data, raw }: Pixels, limits: RenderLimits): Sharp {
+  // Without `animated` a resize would take all frames for one tall picture.
+  const animated = raw.pageHeight !== undefined;
+  return sharp(data, { raw, animated, limitInputPixels: false }).timeout({ seconds: limits.timeoutSeconds });
 }
 
 /** Upright sRGB pixels of the variant's size, 8 bits a channel, without metadata. */

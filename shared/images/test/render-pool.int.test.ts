@@ -187,6 +187,12 @@ test('variants come one by one, before the last of them is encoded', async () =>
   expect(order).toEqual(['1024 jpeg', '1024 webp', '512 jpeg', '512 webp', 'done']);
 });
 
+test('children are the first to die when memory runs out', async () => {
+  const pool = openPool();
+  await pool.warm();
+  expect(readFileSync(`/proc/${pool.pids[0]}/oom_score_adj`, 'utf8').trim()).toBe('800');
+});
+
 test('children run at the lowest priority, with nothing of this process’s environment', async () => {
   const pool = openPool();
   await pool.warm();
