@@ -5,6 +5,7 @@ import { queueBackends } from '../../../scripts/testing/test-services.ts';
 import { waitFor } from '../../../scripts/testing/wait-for.ts';
 import { AppError } from '../../errors/app-error.ts';
 import { completeJob } from '../../outbox/complete-job.ts';
+import { cleanFailedJobs } from '../clean-failed-jobs.ts';
 import type { Job } from '../job.ts';
 import { openRig, type Rig, someJob } from './rig.ts';
 
@@ -102,6 +103,12 @@ describe.each(queueBackends())('a job worker on $name', ({ options }) => {
     await waitFor(async () => (await queue.getJobState(id)) === 'failed');
     expect((await queue.getJob(id))?.failedReason).toBe('the ledger is on fire');
     expect(await deliveries('failed')).toBe(1);
+
+    await cleanFailedJobs(rig.backend, 60_000);
+    expect(await queue.getJobState(id)).toBe('failed');
+    await cleanFailedJobs(rig.backend, 0);
+    expect(await queue.getJobState(id)).toBe('unknown');
+    expect((await row(id))?.failure).toBe('the ledger is on fire');
   });
 
   test('fails a job at once when trying again cannot help', async () => {

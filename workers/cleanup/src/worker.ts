@@ -1,5 +1,6 @@
 import type { Metrics } from '@stowage/shared/metrics/create-metrics.ts';
 import { startSweeps } from '@stowage/shared/process/sweeps.ts';
+import { cleanFailedJobs } from '@stowage/shared/queues/clean-failed-jobs.ts';
 import { openJobWorker } from '@stowage/shared/queues/open-job-worker.ts';
 import type { QueueBackend } from '@stowage/shared/queues/queue-backend.ts';
 import type { Logger } from 'pino';
@@ -25,6 +26,10 @@ export interface CleanupWorker {
   close(): Promise<void>;
 }
 
+/** How long the queue dashboard shows a failed job. Its outbox row stays until it is requeued. */
+const FAILED_JOBS_SHOWN_MS = 7 * 86_400_000;
+const HOUR_MS = 3_600_000;
+
 /** Works on the queue `cleanup`, and does the periodic work. */
 export function openCleanupWorker(options: CleanupWorkerOptions): CleanupWorker {
   const { db, logger, relayKick } = options;
@@ -38,7 +43,12 @@ export function openCleanupWorker(options: CleanupWorkerOptions): CleanupWorker 
       },
     },
   });
-  const sweeps = startSweeps({ db, logger, sweeps: periodicWork(options) });
+  const tidying = {
+    name: 'clean-failed-jobs',
+    intervalMs: HOUR_MS,
+    run: () => cleanFailedJobs(options.backend, FAILED_JOBS_SHOWN_MS),
+  };
+  const sweeps = startSweeps({ db, logger, sweeps: [...periodicWork(options), tidying] });
   return {
     ready: () => jobs.ready(),
     runSweep: (name) => sweeps.runNow(name),

@@ -100,6 +100,7 @@ describe.each(queueBackends())('the cleanup worker on $name', ({ options }) => {
 
   it('runs every sweep there is', async () => {
     const sweeps = [
+      'clean-failed-jobs',
       'sweep-uploads',
       'delete-files-of-deleted-users',
       'requeue-deletions',
