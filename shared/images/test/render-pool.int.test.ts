@@ -27,6 +27,8 @@ function openPool(options: Partial<RenderPoolOptions> = {}): RenderPool {
     deadlineMs: 30_000,
     maxInputPixels: 100_000_000,
     logger,
+    // Tests of other files must not starve these.
+    nice: 0,
     ...options,
   });
   pools.push(pool);
@@ -94,7 +96,7 @@ describe('a child that dies', () => {
 });
 
 test('a child that hangs is killed at the deadline, and the next picture is rendered', async () => {
-  const pool = openPool({ deadlineMs: 700 });
+  const pool = openPool({ deadlineMs: 4_000 });
   const held = heldSource();
   const hanging = pool.render(task({ openSource: held.openSource }));
   await held.reading;
@@ -194,7 +196,7 @@ test('children are the first to die when memory runs out', async () => {
 });
 
 test('children run at the lowest priority, with nothing of this process’s environment', async () => {
-  const pool = openPool();
+  const pool = openPool({ nice: 19 });
   await pool.warm();
   const [pid] = pool.pids;
   // Field 19 of proc(5)'s stat, counted after the name in parentheses.
