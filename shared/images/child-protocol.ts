@@ -5,8 +5,9 @@ import type { RenderedPicture, RenderedVariant, RenderRequest } from './render-r
 /** Bytes cross in pieces of at most this size, so that neither side has to put a large message together. */
 export const CHUNK_BYTES = 256 * 1024;
 
-/** To the child: one `render`, the source's bytes, `end`; then the next one after its `done` or `failed`. */
+/** To the child: `ping` when it is idle, or one `render`, the source's bytes, `end`; then the next one after its `done` or `failed`. */
 export type ToChild =
+  | { readonly type: 'ping' }
   | {
       readonly type: 'render';
       readonly request: RenderRequest;
@@ -16,7 +17,7 @@ export type ToChild =
   | { readonly type: 'bytes'; readonly bytes: Uint8Array }
   | { readonly type: 'end' };
 
-/** From the child: `ready` once, then per picture any number of `variant` with its `bytes`, and `done` or `failed`. */
+/** From the child: `ready` when it has started and for each `ping`, then per picture any number of `variant` with its `bytes`, and `done` or `failed`. */
 export type FromChild =
   | { readonly type: 'ready' }
   | { readonly type: 'variant'; readonly variant: Omit<RenderedVariant, 'bytes'>; readonly length: number }

@@ -42,6 +42,10 @@ async function render({ request, limits }: RenderOrder, bytes: Buffer): Promise<
 
 function receive(message: ToChild): void {
   switch (message.type) {
+    case 'ping':
+      // Not delivered only when the parent is gone.
+      send({ type: 'ready' }).catch(() => {});
+      return;
     case 'render':
       order = message;
       source = new CollectBytes(message.length);

@@ -40,7 +40,8 @@ interface PooledChild {
   idleTimer?: NodeJS.Timeout;
 }
 
-const START_DEADLINE_MS = 30_000;
+/** For a child to start or to answer, on a machine that is busy with everything else. */
+const READY_DEADLINE_MS = 30_000;
 
 /** A pool without children: each is started when it is first needed. */
 export function createRenderPool(options: RenderPoolOptions): RenderPool {
@@ -56,7 +57,7 @@ export function createRenderPool(options: RenderPoolOptions): RenderPool {
     const child: PooledChild = { process: openRenderProcess(nice), pictures: 0 };
     children.add(child);
     try {
-      await isReady(child.process);
+      await isReady(child.process, async () => {});
     } catch (error) {
       await end(child);
       throw error;
@@ -71,11 +72,17 @@ export function createRenderPool(options: RenderPoolOptions): RenderPool {
     await child.process.kill();
   }
 
-  function take(): PooledChild | undefined {
+  /** Asked first: one that died while it was idle must not be blamed on the next picture. */
+  async function takeIdle(): Promise<PooledChild | undefined> {
     for (let child = idle.pop(); child !== undefined; child = idle.pop()) {
       clearTimeout(child.idleTimer);
-      if (!child.process.ended) return child;
-      children.delete(child);
+      try {
+        await isReady(child.process, () => child.process.send({ type: 'ping' }));
+        return child;
+      } catch (error) {
+        logger.warn({ err: error, pid: child.process.pid }, 'an idle render child has died');
+        await end(child);
+      }
     }
     return undefined;
   }
@@ -92,7 +99,7 @@ export function createRenderPool(options: RenderPoolOptions): RenderPool {
   async function renderNow(task: RenderTask): Promise<RenderedPicture> {
     task.signal?.throwIfAborted();
     if (closed) throw shuttingDown();
-    const child = take() ?? (await start());
+    const child = (await takeIdle()) ?? (await start());
     const source = await task.openSource().catch(async (error: unknown) => {
       await giveBack(child);
       throw error;
@@ -135,16 +142,17 @@ export function createRenderPool(options: RenderPoolOptions): RenderPool {
   };
 }
 
-async function isReady(child: RenderProcess): Promise<void> {
+/** Waits until the child has said that it is ready, which it says when it starts and when it is asked. */
+async function isReady(child: RenderProcess, ask: () => Promise<void>): Promise<void> {
   const ready = Promise.withResolvers<void>();
   const failed = (reason: string) =>
     ready.reject(
-      new AppError('RENDER_CRASHED', 'The render process did not start.', { cause: new Error(reason) }),
+      new AppError('RENDER_CRASHED', 'The render process does not answer.', { cause: new Error(reason) }),
     );
-  const timer = setTimeout(() => failed('it took too long'), START_DEADLINE_MS);
+  const timer = setTimeout(() => failed('it took too long'), READY_DEADLINE_MS);
   child.listen({ message: () => ready.resolve(), end: failed });
   try {
-    await ready.promise;
+    await Promise.all([ready.promise, ask()]);
   } finally {
     clearTimeout(timer);
   }

@@ -17,8 +17,8 @@ export interface RenderTask {
 }
 
 /**
- * Renders one picture in a child that is ready, and closes the source. When it rejects with anything but a `failed` of the child (see
- * `childIsClean`), the child is in the middle of something and must be killed.
+ * Renders one picture in a child that is ready, and closes the source. When it rejects with anything but a `failed`
+ * of the child (see `childIsClean`), the child is in the middle of something and must be killed.
  * @param deadlineMs for the rendering, and for each piece of the source to arrive
  * @throws AppError RENDER_CRASHED, RENDER_TIMED_OUT, OBJECT_STORE_UNAVAILABLE, or what the child reports
  */
