@@ -33,11 +33,21 @@ export interface ReadinessOptions {
 /** Asks everything that the process depends on, at once. Questions that come in together share one answer. */
 export function createReadiness({ checks, logger, deadlineMs, stopping }: ReadinessOptions) {
   let asking: Promise<Readiness> | undefined;
+  const wasOk = new Map<string, boolean>();
+
+  /** A dependency that goes or comes back is worth a line; that it is still away is not. */
+  const logChange = (name: string, { state, error }: CheckResult) => {
+    const ok = state === 'ok';
+    if (wasOk.get(name) === true && !ok) logger.warn({ check: name, reason: error }, 'not ready');
+    if (wasOk.get(name) === false && ok) logger.info({ check: name }, 'ready again');
+    wasOk.set(name, ok);
+  };
 
   const ask = async (): Promise<Readiness> => {
     const results = await Promise.all(
-      checks.map(async (check) => [check.name, await runCheck(check, deadlineMs, logger)] as const),
+      checks.map(async (check) => [check.name, await runCheck(check, deadlineMs)] as const),
     );
+    for (const [name, result] of results) logChange(name, result);
     const ready = results.every(([, result]) => result.state === 'ok');
     return { status: ready ? 'ready' : 'not_ready', checks: Object.fromEntries(results) };
   };
@@ -53,7 +63,7 @@ export function createReadiness({ checks, logger, deadlineMs, stopping }: Readin
   };
 }
 
-async function runCheck(check: ReadinessCheck, deadlineMs: number, logger: Logger): Promise<CheckResult> {
+async function runCheck(check: ReadinessCheck, deadlineMs: number): Promise<CheckResult> {
   const startedAt = performance.now();
   const durationMs = () => Math.round((performance.now() - startedAt) * 10) / 10;
   const deadline = AbortSignal.timeout(deadlineMs);
@@ -61,13 +71,12 @@ async function runCheck(check: ReadinessCheck, deadlineMs: number, logger: Logge
     await withDeadline(check.check(deadline), deadline);
     return { state: 'ok', duration_ms: durationMs() };
   } catch (error) {
-    logger.warn({ err: error, check: check.name }, 'not ready');
     const reason = deadline.aborted ? `no answer within ${deadlineMs} ms` : describe(error);
     return { state: 'failed', duration_ms: durationMs(), error: reason };
   }
 }
 
-/** Drivers put addresses and names of users into their messages: those go to the log only. */
+/** Drivers put addresses and names of users into their messages: those are not for whoever asks. */
 function describe(error: unknown): string {
   if (error instanceof AppError) return error.code;
   if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code;

@@ -81,9 +81,9 @@ export function createRelay(options: RelayOptions): Relay {
     const jobs = await claimDueJobs(db, due, limit, claimMs);
     const queues = Map.groupBy(jobs, (job) => job.queue);
     const results = await Promise.allSettled(
-      QUEUE_NAMES.map((name) => {
+      QUEUE_NAMES.map(async (name) => {
         const own = queues.get(name);
-        return own ? publish(name, own) : undefined;
+        if (own) await publish(name, own);
       }),
     );
     const failure = results.find((result) => result.status === 'rejected');

@@ -9,10 +9,10 @@ import { EVENT_STREAM, workerOptions } from './worker-options.ts';
 
 /**
  * Connections: all queues of a process share PRODUCER_CONNECTIONS; each worker has WORKER_CONNECTIONS and one
- * that listens. A worker process with one queue holds at most 7, the API 3.
+ * that listens. A worker process with one queue holds at most 5, the API 2.
  */
-const PRODUCER_CONNECTIONS = 3;
-const WORKER_CONNECTIONS = 3;
+const PRODUCER_CONNECTIONS = 2;
+const WORKER_CONNECTIONS = 2;
 
 const CONNECT_TIMEOUT_MS = 3_000;
 const STATEMENT_TIMEOUT_MS = 5_000;
