@@ -34,6 +34,19 @@ describe('the type of a file', () => {
   });
 
   it.each([
+    ['a TIFF whose directory is at its end', 'II*\0\xff\xff\xff\x00', 'image/tiff'],
+    ['a big-endian one', 'MM\0*\x00\xff\xff\xff', 'image/tiff'],
+    [
+      'a PNG with a long colour profile',
+      `${'\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR'.padEnd(33, '\0')}\x00\x10\x00\x00iCCP`,
+      'image/png',
+    ],
+    ['an MP3 with a long title picture', 'ID3\x04\x00\x00\x01\x10\x00\x41', 'audio/mpeg'],
+  ])('of %s is told by its first bytes', async (_what, start, contentType) => {
+    expect(await detect(start.padEnd(65_536, 'x'))).toMatchObject({ contentType });
+  });
+
+  it.each([
     ['an ELF program', '\x7fELF\x02\x01\x01'],
     ['a Windows program', 'MZ\x90\x00\x03'],
     ['a Mach-O program', '\xcf\xfa\xed\xfe'],

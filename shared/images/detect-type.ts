@@ -84,11 +84,24 @@ const CANONICAL: Readonly<Record<string, string>> = {
 const LOOKS_LIKE_TEXT = new Set(['image/bmp', 'model/stl', 'text/calendar', 'text/vcard', 'text/vtt']);
 
 /**
+ * Signatures of types whose details the library looks for further back. When they lie beyond the head it says
+ * nothing at all, instead of what the signature says already.
+ */
+const FAR_DETAILS = [
+  { mime: 'image/tiff', ext: 'tiff', signature: 'II*\0' },
+  { mime: 'image/tiff', ext: 'tiff', signature: 'MM\0*' },
+  { mime: 'image/png', ext: 'png', signature: '\x89PNG\r\n\x1a\n' },
+  { mime: 'audio/mpeg', ext: 'mp3', signature: 'ID3' },
+];
+
+/**
  * Tells the type by the signature in the first bytes (all of them, or at least `SNIFF_BYTES`). Undefined: there is
  * no signature, it may be text.
  */
 export async function detectType(head: Uint8Array): Promise<DetectedType | undefined> {
-  const found = await fileTypeFromBuffer(head);
+  const start = Buffer.from(head.subarray(0, 8)).toString('latin1');
+  const found =
+    (await fileTypeFromBuffer(head)) ?? FAR_DETAILS.find(({ signature }) => start.startsWith(signature));
   if (found === undefined || LOOKS_LIKE_TEXT.has(found.mime)) return undefined;
   const mime = found.mime.split(';')[0] ?? found.mime;
   const contentType = CANONICAL[mime] ?? mime;
