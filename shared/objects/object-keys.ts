@@ -9,9 +9,14 @@ const SEGMENT = '[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}';
 const KEY = new RegExp(`^${SEGMENT}(?:/${SEGMENT})*$`);
 const PREFIX = new RegExp(`^(?:${SEGMENT}/)+$`);
 
+/** Whether this can be a key of ours. A bucket may hold others, which somebody else put there. */
+export function isObjectKey(key: string): boolean {
+  return key.length <= MAX_KEY_LENGTH && KEY.test(key);
+}
+
 /** Throws `INTERNAL` when the key is not safe: keys are made by our own code, never by a caller. */
 export function assertObjectKey(key: string): void {
-  if (key.length > MAX_KEY_LENGTH || !KEY.test(key)) {
+  if (!isObjectKey(key)) {
     throw new AppError('INTERNAL', 'This is not an object key.', { cause: new Error(JSON.stringify(key)) });
   }
 }
