@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Db } from '../database/open-database.ts';
+import { faultPoint } from '../faults/fault-points.ts';
 import type { RelayMetrics } from '../metrics/relay-metrics.ts';
 import { QUEUE_NAMES, type QueueName } from '../queues/job-types.ts';
 import type { QueueBackend } from '../queues/queue-backend.ts';
@@ -64,6 +65,7 @@ export function createRelay(options: RelayOptions): Relay {
   let pausedUntil = 0;
 
   const publish = async (queue: QueueName, jobs: readonly DueJob[]) => {
+    await faultPoint('relay.claimed');
     try {
       const deadline = AbortSignal.timeout(publishDeadlineMs);
       await withDeadline(publishJobs(backend.queue(queue), jobs, retries), deadline);
@@ -73,6 +75,7 @@ export function createRelay(options: RelayOptions): Relay {
       await releaseClaim(db, idsOf(jobs)).catch(() => undefined);
       throw error;
     }
+    await faultPoint('relay.published');
     metrics.published(queue, jobs.length);
     await confirmPublished(db, idsOf(jobs), backoff);
   };

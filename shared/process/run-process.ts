@@ -1,10 +1,13 @@
 import closeWithGrace from 'close-with-grace';
 import { type Config, ConfigError, loadConfig } from '../config/config.ts';
+import { armFaults, type TestTimings } from '../faults/arm-faults.ts';
 import { createLogger, type Logger } from '../logging/create-logger.ts';
 
 export interface RunningProcess {
   readonly config: Config;
   readonly logger: Logger;
+  /** Empty but in a process that the crash suite has started. */
+  readonly timings: TestTimings;
   /** Aborted when the process is told to stop, before anything is released. */
   readonly stopping: AbortSignal;
   /**
@@ -31,7 +34,7 @@ export async function runProcess(
   name: string,
   start: (process: RunningProcess) => Promise<void>,
 ): Promise<void> {
-  const config = configOrExit();
+  const { config, timings } = configOrExit();
   const logger = createLogger({ name, level: config.logLevel });
   const releases: { what: string; release: () => Promise<unknown> }[] = [];
   const stopping = new AbortController();
@@ -61,14 +64,15 @@ export async function runProcess(
   await start({
     config,
     logger,
+    timings,
     stopping: stopping.signal,
     onClose: (what, release) => releases.push({ what, release }),
   });
 }
 
-function configOrExit(): Config {
+function configOrExit(): { config: Config; timings: TestTimings } {
   try {
-    return loadConfig(process.env);
+    return { config: loadConfig(process.env), timings: armFaults(process.env) };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     process.stderr.write(`${error.message}\n`);

@@ -8,7 +8,7 @@ import type { QueueName } from './job-types.ts';
 import { type DeliveryDeps, processDelivery } from './process-delivery.ts';
 import type { QueueBackend } from './queue-backend.ts';
 
-export interface JobWorkerOptions {
+export interface JobWorkerOptions extends JobTimings {
   readonly backend: QueueBackend;
   readonly db: Db;
   readonly logger: Logger;
@@ -17,6 +17,9 @@ export interface JobWorkerOptions {
   /** Jobs that run at once in this process. */
   readonly concurrency: number;
   readonly handlers: JobHandlers;
+}
+
+export interface JobTimings {
   /** How long running jobs may go on when the worker is closed, ms. Then their signal is aborted. Default 8,000. */
   readonly graceMs?: number;
   /** How long an aborted job may take to notice before it is handed back unfinished, ms. Default 1,000. */

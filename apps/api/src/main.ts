@@ -28,7 +28,7 @@ const NAME = 'api';
 const RENDER_DEADLINE_MS = 20_000;
 
 await runProcess(NAME, async (process) => {
-  const { config, logger, stopping, onClose } = process;
+  const { config, logger, timings, stopping, onClose } = process;
   const db = openProcessDatabase(process, NAME);
   const backend = openProcessQueues(process);
   const objects = openProcessObjectStore(process);
@@ -55,7 +55,7 @@ await runProcess(NAME, async (process) => {
   const gauges = startQueueGauges({ db, backend, logger, gauges: createQueueGauges(metrics.registry) });
   onClose('queue gauges', () => gauges.close());
 
-  const relay = createRelay({ db, backend, logger, metrics });
+  const relay = createRelay({ db, backend, logger, metrics, ...timings.relay });
   onClose('relay', () => relay.close());
   relay.start();
 
@@ -95,7 +95,7 @@ await runProcess(NAME, async (process) => {
     logger,
     relayKick: relay.kick,
     shutdown: shutdown.signal,
-    settings: { ...config, version: manifest.version },
+    settings: { ...config, version: manifest.version, timings: timings.uploads ?? {} },
   });
   onClose('http', async () => {
     const drained = new AbortController();

@@ -1,6 +1,7 @@
 import type { Db } from '@stowage/shared/database/open-database.ts';
 import { forgetFile } from '@stowage/shared/deletions/forget-file.ts';
 import { refundFile } from '@stowage/shared/deletions/refund-file.ts';
+import { faultPoint } from '@stowage/shared/faults/fault-points.ts';
 import type { ObjectStore } from '@stowage/shared/objects/object-store.ts';
 import { completeJob } from '@stowage/shared/outbox/complete-job.ts';
 import { insertJobs } from '@stowage/shared/outbox/insert-jobs.ts';
@@ -30,7 +31,9 @@ export async function deleteFile(deps: DeleteFileDeps, job: DeleteFileJob): Prom
 
   // It resolves when the store has confirmed it: only then may the bytes be refunded.
   await store.delete([file.objectKey]);
+  await faultPoint('deletion.original-removed');
   if (!file.refunded) await refundFile(db, { fileId, requestId: job.requestId });
+  await faultPoint('deletion.refunded');
   await removeVariants(store, fileId);
 
   await db.transaction().execute(async (trx) => {

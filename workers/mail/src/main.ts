@@ -11,7 +11,7 @@ import { openMailWorker } from './worker.ts';
 const NAME = 'worker-mail';
 
 await runProcess(NAME, async (process) => {
-  const { config, logger, stopping, onClose } = process;
+  const { config, logger, timings, stopping, onClose } = process;
   const db = openProcessDatabase(process, NAME);
   const backend = openProcessQueues(process);
   const metrics = createMetrics(NAME);
@@ -21,7 +21,7 @@ await runProcess(NAME, async (process) => {
   const ops = await openOpsServer({ host, port, logger, metrics, checks, stopping });
   onClose('ops port', () => ops.close());
 
-  const relay = createRelay({ db, backend, logger, metrics });
+  const relay = createRelay({ db, backend, logger, metrics, ...timings.relay });
   onClose('relay', () => relay.close());
   relay.start();
 
@@ -44,6 +44,7 @@ await runProcess(NAME, async (process) => {
     metrics,
     concurrency: config.mailConcurrency,
     graceMs: config.shutdownGraceSeconds * 1_000,
+    ...timings.jobs,
   });
   onClose('worker', () => worker.close());
 });

@@ -1,19 +1,15 @@
 import type { Metrics } from '@stowage/shared/metrics/create-metrics.ts';
-import { type JobWorker, openJobWorker } from '@stowage/shared/queues/open-job-worker.ts';
+import { type JobTimings, type JobWorker, openJobWorker } from '@stowage/shared/queues/open-job-worker.ts';
 import type { QueueBackend } from '@stowage/shared/queues/queue-backend.ts';
 import type { Logger } from 'pino';
 import { type SendMailDeps, sendMail } from './send-mail.ts';
 
-export interface MailWorkerOptions extends SendMailDeps {
+export interface MailWorkerOptions extends SendMailDeps, JobTimings {
   readonly backend: QueueBackend;
   readonly logger: Logger;
   readonly metrics: Pick<Metrics, 'jobs'>;
   /** Mails that are sent at once. */
   readonly concurrency: number;
-  /** How long running jobs may go on when the worker is closed, ms. */
-  readonly graceMs?: number;
-  /** First pause of a mail whose server is away, ms. */
-  readonly firstPauseMs?: number;
 }
 
 /** Works on the queue `mail`. */

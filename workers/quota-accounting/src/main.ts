@@ -9,7 +9,7 @@ import { openQuotaAccountingWorker } from './worker.ts';
 const NAME = 'worker-quota-accounting';
 
 await runProcess(NAME, async (process) => {
-  const { config, logger, stopping, onClose } = process;
+  const { config, logger, timings, stopping, onClose } = process;
   const db = openProcessDatabase(process, NAME);
   const backend = openProcessQueues(process);
   const metrics = createMetrics(NAME);
@@ -19,7 +19,7 @@ await runProcess(NAME, async (process) => {
   const ops = await openOpsServer({ host, port, logger, metrics, checks, stopping });
   onClose('ops port', () => ops.close());
 
-  const relay = createRelay({ db, backend, logger, metrics });
+  const relay = createRelay({ db, backend, logger, metrics, ...timings.relay });
   onClose('relay', () => relay.close());
   relay.start();
 
@@ -30,6 +30,7 @@ await runProcess(NAME, async (process) => {
     metrics,
     concurrency: config.quotaAccountingConcurrency,
     graceMs: config.shutdownGraceSeconds * 1_000,
+    ...timings.jobs,
   });
   onClose('worker', () => worker.close());
 });

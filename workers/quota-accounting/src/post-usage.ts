@@ -1,4 +1,5 @@
 import type { Db } from '@stowage/shared/database/open-database.ts';
+import { faultPoint } from '@stowage/shared/faults/fault-points.ts';
 import { completeJob } from '@stowage/shared/outbox/complete-job.ts';
 import type { Job } from '@stowage/shared/queues/job.ts';
 import { sql } from 'kysely';
@@ -25,9 +26,11 @@ export async function postUsage({ db, batchSize = 500 }: PostUsageDeps, job: Pos
       await lockJob(trx, job.id);
       if (await hasUnposted(trx, userId)) return false;
       await completeJob(trx, job.id);
+      await faultPoint('posting.before-commit');
       return true;
     });
   }
+  await faultPoint('posting.committed');
   return posted;
 }
 

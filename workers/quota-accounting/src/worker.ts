@@ -1,19 +1,17 @@
 import type { Db } from '@stowage/shared/database/open-database.ts';
 import type { Metrics } from '@stowage/shared/metrics/create-metrics.ts';
-import { type JobWorker, openJobWorker } from '@stowage/shared/queues/open-job-worker.ts';
+import { type JobTimings, type JobWorker, openJobWorker } from '@stowage/shared/queues/open-job-worker.ts';
 import type { QueueBackend } from '@stowage/shared/queues/queue-backend.ts';
 import type { Logger } from 'pino';
 import { postUsage } from './post-usage.ts';
 
-export interface QuotaAccountingWorkerOptions {
+export interface QuotaAccountingWorkerOptions extends JobTimings {
   readonly db: Db;
   readonly backend: QueueBackend;
   readonly logger: Logger;
   readonly metrics: Pick<Metrics, 'jobs'>;
   /** Users whose usage is posted at once. */
   readonly concurrency: number;
-  /** How long running jobs may go on when the worker is closed, ms. */
-  readonly graceMs?: number;
 }
 
 /** Works on the queue `quota-accounting`. */

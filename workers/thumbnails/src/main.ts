@@ -17,7 +17,7 @@ const NAME = 'worker-thumbnails';
 const RENDER_DEADLINE_MS = 60_000;
 
 await runProcess(NAME, async (process) => {
-  const { config, logger, stopping, onClose } = process;
+  const { config, logger, timings, stopping, onClose } = process;
   const db = openProcessDatabase(process, NAME);
   const backend = openProcessQueues(process);
   const store = openProcessObjectStore(process);
@@ -28,7 +28,7 @@ await runProcess(NAME, async (process) => {
   const ops = await openOpsServer({ host, port, logger, metrics, checks, stopping });
   onClose('ops port', () => ops.close());
 
-  const relay = createRelay({ db, backend, logger, metrics });
+  const relay = createRelay({ db, backend, logger, metrics, ...timings.relay });
   onClose('relay', () => relay.close());
   relay.start();
 
@@ -53,6 +53,7 @@ await runProcess(NAME, async (process) => {
     maxInputPixels: config.maxInputPixels,
     concurrency: config.thumbnailsConcurrency,
     graceMs: config.shutdownGraceSeconds * 1_000,
+    ...timings.jobs,
   });
   onClose('worker', () => worker.close());
 });

@@ -1,5 +1,6 @@
 import type { Db } from '@stowage/shared/database/open-database.ts';
 import { AppError } from '@stowage/shared/errors/app-error.ts';
+import { faultPoint } from '@stowage/shared/faults/fault-points.ts';
 import { assertNotTooLarge } from '@stowage/shared/images/input-limit.ts';
 import { pictureFormatOf } from '@stowage/shared/images/picture-format.ts';
 import type { RenderPool } from '@stowage/shared/images/render-pool.ts';
@@ -90,13 +91,15 @@ async function renderAndFinish(
       signal: job.signal,
     }),
   );
+  const variants = await writer.written();
+  await faultPoint('render.written');
   const outcome = await finishRender(db, {
     jobId: job.id,
     fileId: file.id,
     width: picture.width,
     height: picture.height,
     renderedSet: renderedSet(deps.thumbnailWidths),
-    variants: await writer.written(),
+    variants,
   });
   const unwanted = outcome.kind === 'gone' ? writer.keys : outcome.replacedKeys;
   if (unwanted.length === 0) return;

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { faultPoint } from '@stowage/shared/faults/fault-points.ts';
 import { contentTypeOf } from '@stowage/shared/images/picture-format.ts';
 import type { RenderedVariant } from '@stowage/shared/images/render-request.ts';
 import { variantKey } from '@stowage/shared/images/variant-settings.ts';
@@ -48,6 +49,7 @@ export class VariantWriter {
       contentType: contentTypeOf(format),
       signal: this.#signal,
     });
+    await faultPoint('render.variant-written');
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     return { width, height, format, objectKey, sizeBytes, sha256 };
   }

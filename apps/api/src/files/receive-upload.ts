@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from '@stowage/shared/database/open-database.ts';
 import type { StoredFileAnswer } from '@stowage/shared/database/schema.ts';
 import { AppError } from '@stowage/shared/errors/app-error.ts';
+import { faultPoint } from '@stowage/shared/faults/fault-points.ts';
 import { abandonUpload } from '@stowage/shared/uploads/abandon-upload.ts';
 import type { FinishedUpload } from '@stowage/shared/uploads/finish-upload.ts';
 import { isUploadFinished } from '@stowage/shared/uploads/is-upload-finished.ts';
@@ -71,7 +72,9 @@ export async function receiveUpload(
       idempotencyKey: upload.idempotencyKey,
       requestId: upload.requestId,
     };
+    await faultPoint('upload.written');
     await finish(deps, upload.userId, finished);
+    await faultPoint('upload.finished');
     deps.relayKick();
     return finished.files.map(answerOf);
   } finally {
