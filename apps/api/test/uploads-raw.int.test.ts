@@ -95,6 +95,20 @@ describe.each(objectStores())('over a bare connection, with the $name store', ({
       expect(await client.until('.txt')).toContain('HTTP/1.1 200 OK');
     });
 
+    it('also when it was read for a while', async () => {
+      const user = await files.user();
+      const body = uploadBody(`<html>${'x'.repeat(5_000_000)}`);
+      const client = await begin({ token: user.token, contentLength: body.length });
+      client.send(body.slice(0, 100_000));
+      await client.until('UNSUPPORTED_FILE_TYPE');
+      client.forget();
+      client.send(body.slice(100_000));
+      client.send(
+        uploadHead({ token: user.token, contentLength: uploadBody('text').length }) + uploadBody('text'),
+      );
+      expect(await client.until('.txt')).toContain('HTTP/1.1 200 OK');
+    });
+
     it('is refused without being read when there is no room', async () => {
       const user = await files.user({ maxBytes: 1_000 });
       const client = await begin({ token: user.token, contentLength: 10_000_000 });
