@@ -1,5 +1,6 @@
 import { AppError } from '@stowage/shared/errors/app-error.ts';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { throttledAddress } from '../http/client-ip.ts';
 import { contentDisposition } from '../http/content-disposition.ts';
 import { sendRepresentation } from '../http/send-representation.ts';
 import { type FileName, parseFileName } from './file-name.ts';
@@ -56,7 +57,14 @@ export async function readRoutes(app: FastifyInstance, deps: ReadRoutesDeps): Pr
 
   async function sendThumbnail(request: FastifyRequest, reply: FastifyReply, name: FileName, webp: boolean) {
     const { stem, extension, width } = name;
-    const asked = { stem, extension, width, webp, clientIp: request.ip, signal: readerGone(reply) };
+    const asked = {
+      stem,
+      extension,
+      width,
+      webp,
+      clientIp: throttledAddress(request.ip),
+      signal: readerGone(reply),
+    };
     const thumbnail = await readThumbnail(deps.thumbnails, asked);
     const { bytes } = thumbnail;
     const shownName = `${stem}${width === undefined ? '' : `_${width}`}.${webp ? 'webp' : extension}`;

@@ -21,9 +21,33 @@ const readResponses = {
   ...problems(400, 404, 414, 416, 429, 431, 500, 503),
 };
 
+/** Describes the body; the route reads it by itself, while it arrives. */
+const uploadBody = Type.Object({
+  file: Type.Array(Type.Unsafe<unknown>({ type: 'string', format: 'binary' }), {
+    minItems: 1,
+    maxItems: 20,
+    description: 'The files, each as a part named `file`. Empty ones are skipped.',
+  }),
+});
+
+const uploadHeaders = Type.Object({
+  'idempotency-key': Type.Optional(
+    Type.String({ pattern: '^[!-~]{1,255}$', description: 'Of your choice, one for each upload.' }),
+  ),
+});
+
+const readHeaders = Type.Object({
+  range: Type.Optional(Type.String({ description: 'One range of bytes.' })),
+  'if-none-match': Type.Optional(Type.String()),
+  'if-modified-since': Type.Optional(Type.String()),
+  'if-range': Type.Optional(Type.String()),
+});
+
 export const uploadSchema = {
   tags,
   security,
+  headers: uploadHeaders,
+  body: uploadBody,
   summary: 'Stores one to twenty files',
   description:
     'All files are stored or none is. The answer is text/plain, unless `Accept` admits application/json and ' +
@@ -46,6 +70,7 @@ export const readSchema = {
   summary: 'The file, or a thumbnail of a picture',
   params: nameParams,
   querystring: readQuery,
+  headers: readHeaders,
   response: { ...readResponses, ...problems(415) },
 };
 
@@ -54,6 +79,7 @@ export const readWebpSchema = {
   summary: 'A thumbnail, or the whole picture, as WebP',
   params: nameParams,
   querystring: readQuery,
+  headers: readHeaders,
   response: { ...readResponses, ...problems(415) },
 };
 

@@ -28,6 +28,12 @@ export interface UploadRouteDeps extends ReceiveUploadDeps {
   readonly shutdown: AbortSignal;
 }
 
+/** The schemas describe the request; what they say is checked here, the body while it arrives. */
+const READS_ITS_OWN_BODY = {
+  config: { asksForBody: true },
+  validatorCompiler: () => () => true,
+} as const;
+
 /** `POST /`: stores the files of a multipart body. */
 export async function uploadRoute(app: FastifyInstance, deps: UploadRouteDeps): Promise<void> {
   const { maxFileBytes } = deps;
@@ -44,7 +50,7 @@ export async function uploadRoute(app: FastifyInstance, deps: UploadRouteDeps): 
   });
   app.addHook('onError', async (_request, _reply, error) => deps.metrics.refused(toAppError(error).code));
 
-  app.post('/', { schema: uploadSchema, config: { asksForBody: true } }, async (request, reply) => {
+  app.post('/', { schema: uploadSchema, ...READS_ITS_OWN_BODY }, async (request, reply) => {
     const principal = principals.get(request);
     if (principal === undefined) throw new AppError('UNAUTHENTICATED', 'An access token is required.');
     const files = await receiveUpload(deps, {
