@@ -1,20 +1,14 @@
 import type { Metrics } from '@stowage/shared/metrics/create-metrics.ts';
 import { startSweeps } from '@stowage/shared/process/sweeps.ts';
 import { cleanFailedJobs } from '@stowage/shared/queues/clean-failed-jobs.ts';
-import { openJobWorker } from '@stowage/shared/queues/open-job-worker.ts';
-import type { QueueBackend } from '@stowage/shared/queues/queue-backend.ts';
-import type { Logger } from 'pino';
+import { type JobTimings, openJobWorker } from '@stowage/shared/queues/open-job-worker.ts';
 import { deleteFile } from './delete-file.ts';
 import { type PeriodicWorkDeps, periodicWork } from './periodic-work.ts';
 
-export interface CleanupWorkerOptions extends PeriodicWorkDeps {
-  readonly backend: QueueBackend;
-  readonly logger: Logger;
+export interface CleanupWorkerOptions extends PeriodicWorkDeps, JobTimings {
   readonly metrics: Pick<Metrics, 'jobs'>;
   /** Files whose bytes are removed at once. */
   readonly concurrency: number;
-  /** How long running jobs may go on when the worker is closed, ms. */
-  readonly graceMs?: number;
 }
 
 export interface CleanupWorker {

@@ -48,7 +48,8 @@ describe.each(queueBackends())('the cleanup worker on $name', ({ options }) => {
       logger,
       metrics,
       relayKick: relay.kick,
-      renderedSet: 'none',
+      auditDb: database.db,
+      thumbnailWidths: [64],
       concurrency: 4,
       secondPassAfterMs: 0,
       intervals: { uploads: 200 },
@@ -107,6 +108,8 @@ describe.each(queueBackends())('the cleanup worker on $name', ({ options }) => {
       'requeue-postings',
       'requeue-renders',
       'expire-rows',
+      'empty-quarantine',
+      'audit',
     ];
     for (const name of sweeps) await worker.runSweep(name);
     const rows = await database.db.selectFrom('sweeps').select('name').execute();
