@@ -100,6 +100,7 @@ export async function openFiles({ store, settings, http, wrapStore }: FilesFixtu
     db,
     url,
     port,
+    databaseName: new URL(database.url).pathname.slice(1),
     lines,
     objects,
     shutdown,
