@@ -9,7 +9,7 @@ export interface StopTimings {
   readonly killAfterMs: number;
 }
 
-export const STOP_TIMINGS: StopTimings = { apiHeadStartMs: 2_500, killAfterMs: 12_000 };
+export const STOP_TIMINGS: StopTimings = { apiHeadStartMs: 2_000, killAfterMs: 13_000 };
 
 /** Ends the API first (no new work comes in), then the workers, and kills what has not ended in time. */
 export async function stopChildren(
