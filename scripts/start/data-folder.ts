@@ -37,7 +37,9 @@ export async function readOrMakeSecret(path: string): Promise<string> {
     await file.close();
   }
   // link(2) fails when the file is there: of two starts at once, the first one's secret stays.
-  await link(part, path).catch(() => undefined);
+  await link(part, path).catch((error: unknown) => {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  });
   await rm(part);
   return (await readFile(path, 'utf8')).trim();
 }

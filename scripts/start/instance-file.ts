@@ -30,9 +30,11 @@ export async function openInstanceFile(folder: string): Promise<InstanceFile> {
   const leftover = await putAsideStale(path, folder);
   await write(leftover);
   try {
-    await link(part, path); // fails when somebody else was first
-  } catch {
-    throw inUse(folder);
+    await link(part, path);
+  } catch (error) {
+    // Somebody else was first.
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') throw inUse(folder);
+    throw error;
   } finally {
     await rm(part, { force: true });
   }

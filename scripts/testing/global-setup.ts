@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { migrateSchema } from '@stowage/shared/database/migrate.ts';
@@ -7,6 +7,8 @@ import { openDatabase } from '@stowage/shared/database/open-database.ts';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { openEmbeddedPostgres } from '../start/postgres/embedded-postgres.ts';
+import { stopLeftoverServer } from '../start/postgres/leftover-server.ts';
+import { isSameProcess, type ProcessIdentity, processIdentity } from '../start/processes.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -16,6 +18,10 @@ declare module 'vitest' {
     testTemplate: string;
   }
 }
+
+const PREFIX = 'stowage-test-postgres-';
+/** Says which test run a server belongs to. */
+const OWNER = 'owner.json';
 
 /** Runs once before all tests: a Postgres server (embedded, or TEST_DATABASE_URL) with a migrated template. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
@@ -39,7 +45,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
 async function openServer(): Promise<{ url: string; close(): Promise<void> }> {
   const given = process.env.TEST_DATABASE_URL;
   if (given !== undefined && given !== '') return { url: given, close: async () => undefined };
-  const folder = await mkdtemp(join(tmpdir(), 'stowage-test-postgres-'));
+  await removeLeftovers();
+  const folder = await mkdtemp(join(tmpdir(), PREFIX));
+  await writeFile(join(folder, OWNER), JSON.stringify(await processIdentity(process.pid)));
   const server = await openEmbeddedPostgres({ folder, durable: false, settings: { shared_buffers: '64MB' } });
   return {
     url: server.url,
@@ -48,6 +56,19 @@ async function openServer(): Promise<{ url: string; close(): Promise<void> }> {
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Test runs that were killed leave their servers behind. */
+async function removeLeftovers(): Promise<void> {
+  for (const name of (await readdir(tmpdir())).filter((entry) => entry.startsWith(PREFIX))) {
+    const folder = join(tmpdir(), name);
+    const text = await readFile(join(folder, OWNER), 'utf8').catch(() => undefined);
+    if (text === undefined) continue;
+    const owner: ProcessIdentity = JSON.parse(text);
+    if (await isSameProcess(owner)) continue;
+    await stopLeftoverServer(join(folder, 'data'));
+    await rm(folder, { recursive: true, force: true });
+  }
 }
 
 async function migrate(url: string): Promise<void> {
