@@ -63,14 +63,21 @@ function logRepair({ invariant, subject, fault, remedy }: Violation, repaired: b
 try {
   process.exitCode = await main();
 } catch (error) {
-  console.error(describe(error));
-  if (error instanceof UsageError) console.error(`\n${USAGE}`);
-  process.exitCode =
-    error instanceof UsageError
-      ? EXIT_USAGE
-      : error instanceof ConfigError
-        ? EXIT_BAD_CONFIGURATION
-        : EXIT_NOT_CHECKED;
+  process.exitCode = report(error);
+}
+
+/** Says what went wrong, and returns the exit status for it. */
+function report(error: unknown): number {
+  if (error instanceof UsageError) {
+    console.error(`${error.message}\n\n${USAGE}`);
+    return EXIT_USAGE;
+  }
+  if (error instanceof ConfigError) {
+    console.error(error.message);
+    return EXIT_BAD_CONFIGURATION;
+  }
+  console.error(`It could not be checked: ${describe(error)}`);
+  return EXIT_NOT_CHECKED;
 }
 
 function describe(error: unknown): string {

@@ -1,14 +1,20 @@
 import { type RawBuilder, sql } from 'kysely';
+import { inTurn } from '../database/in-turn.ts';
 import type { Db } from '../database/open-database.ts';
 
 /**
  * Makes the chosen files pending, with a job each, in one statement. `renders_outstanding` counts the pending files
- * of a user, so it grows by those that were not pending before.
+ * of a user, so it grows by those that were not pending before. Two at once take turns, so that a query which leaves
+ * out files with a job gives each file one.
  *
  * @param ids a query for ids of files
  * @returns how many were queued
  */
 export async function queueRenders(db: Db, ids: RawBuilder<unknown>, priority: number): Promise<number> {
+  return await inTurn(db, 'queue-renders', (trx) => queue(trx, ids, priority));
+}
+
+async function queue(trx: Db, ids: RawBuilder<unknown>, priority: number): Promise<number> {
   const { rows } = await sql<{ queued: number }>`
     WITH chosen AS (
       SELECT id FROM files WHERE id IN (${ids}) AND state = 'stored' ORDER BY id FOR UPDATE
@@ -26,6 +32,6 @@ export async function queueRenders(db: Db, ids: RawBuilder<unknown>, priority: n
       INSERT INTO outbox (queue, name, payload, priority)
       SELECT 'thumbnails', 'render-thumbnails', jsonb_build_object('v', 1, 'fileId', id), ${priority} FROM queued
     )
-    SELECT count(*)::int AS queued FROM queued`.execute(db);
+    SELECT count(*)::int AS queued FROM queued`.execute(trx);
   return rows[0]?.queued ?? 0;
 }

@@ -3,6 +3,7 @@ import { requeueDeletions } from '@stowage/shared/deletions/requeue-deletions.ts
 import { failJob } from '@stowage/shared/outbox/fail-job.ts';
 import { insertJobs, type NewJob } from '@stowage/shared/outbox/insert-jobs.ts';
 import { requeuePostings } from '@stowage/shared/quota/requeue-postings.ts';
+import { requeueMissingRenders } from '@stowage/shared/renders/requeue-missing-renders.ts';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openTestDatabase, type TestDatabase } from '../../../scripts/testing/test-database.ts';
@@ -51,6 +52,42 @@ describe('requeueing deletions', () => {
     await known({ name: 'delete-file', payload: { v: 1, fileId: id } }, failed);
     expect(await requeueDeletions(database.db)).toBe(0);
   });
+});
+
+// Beside a new backlog Postgres has no statistics to go by, and a bad plan takes minutes.
+describe('beside a long queue, before Postgres knows that it is long', () => {
+  const FILES = 20_000;
+
+  it('finds the one deletion without a job', async () => {
+    await makeFiles('deleting');
+    await makeJobs('cleanup', 'delete-file');
+    const { id } = await makeFile(database.db, user, { state: 'deleting', deleted_at: new Date() });
+    expect(await requeueDeletions(database.db)).toBe(1);
+    expect(await jobsOf(id)).toBe(1);
+  });
+
+  it('finds the one picture whose job is gone', async () => {
+    await makeFiles('stored');
+    await makeJobs('thumbnails', 'render-thumbnails');
+    const lost = { render_state: 'pending', created_at: ago(HOUR) } as const;
+    const { id } = await makeFile(database.db, user, lost);
+    expect(await requeueMissingRenders(database.db, { renderedSet: 'set' })).toBe(1);
+    expect(await jobsOf(id)).toBe(1);
+  });
+
+  const makeFiles = (state: 'stored' | 'deleting') =>
+    sql`
+      INSERT INTO files (id, stem, extension, user_id, object_key, content_type, size_bytes, sha256, posted_at,
+        state, deleted_at, created_at, render_state)
+      SELECT uuidv7(), 'stem ' || n, 'png', ${user}::uuid, 'originals/' || n, 'image/png', 1, 'sha256', now(),
+        ${state}, now(), now() - interval '1 hour', 'pending'
+      FROM generate_series(1, ${FILES}) AS n`.execute(database.db);
+  const makeJobs = (queue: string, name: string) =>
+    sql`
+      INSERT INTO outbox (queue, name, payload, publishes)
+      SELECT ${queue}, ${name}, jsonb_build_object('v', 1, 'fileId', id), 1 FROM files`.execute(database.db);
+  const jobsOf = async (fileId: string) =>
+    (await jobs()).filter(({ payload }) => payload.fileId === fileId).length;
 });
 
 describe('requeueing postings', () => {
