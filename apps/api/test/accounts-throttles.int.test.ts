@@ -109,7 +109,7 @@ describe.each(stores)('throttles on $name', ({ name, open }) => {
       await store.limiter('login-account', { points: 5, duration: 900 }).delete(throttleKey(ip, email));
       for (let n = 0; n < 5; n += 1) await throttles.failedLogin(ip, email);
       const refusal = await throttles.checkLogin(ip, email).catch((error) => error);
-      waits.push(Math.round(refusal.details.retryAfterSeconds / 60));
+      waits.push(Math.round(refusal.details.retry_after_seconds / 60));
     }
     expect(waits).toEqual([15, 30, 60, 60]);
   });

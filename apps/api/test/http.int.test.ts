@@ -40,7 +40,7 @@ beforeAll(async () => {
     throw new Error('the password is hunter2');
   });
   app.get('/known', async () => {
-    throw new AppError('RATE_LIMITED', 'Slowly.', { details: { retryAfterSeconds: 30 } });
+    throw new AppError('RATE_LIMITED', 'Slowly.', { details: { retry_after_seconds: 30 } });
   });
   app.get('/stream', async (_request, reply) => {
     const endless = new PassThrough();

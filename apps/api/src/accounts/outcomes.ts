@@ -101,6 +101,6 @@ function fieldErrorsOf(error: AppError): readonly FieldError[] | undefined {
 export function retryAfter(error: unknown): number | undefined {
   if (!(error instanceof AppError)) return undefined;
   if (error.code === 'OVERLOADED') return 1;
-  const seconds = error.details.retryAfterSeconds;
+  const seconds = error.details.retry_after_seconds;
   return typeof seconds === 'number' ? seconds : undefined;
 }

@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { toAppError } from '../http/framework-errors.ts';
+import { problemOf } from '../http/problem-details.ts';
 import { RenderAdmission, type RenderAdmissionOptions } from './render-admission.ts';
 
 const never = new AbortController().signal;
@@ -62,10 +64,8 @@ test('beyond the queue it is OVERLOADED, with the time after which to try again'
   const { begin } = scene({ slots: 1, queueLength: 2 });
   void begin('running', 'x');
   const waiting = [begin('a', 'a'), begin('b', 'b')];
-  await expect(begin('c', 'c')).rejects.toMatchObject({
-    code: 'OVERLOADED',
-    details: { retry_after_seconds: expect.any(Number) },
-  });
+  const refusal = await begin('c', 'c').then(() => undefined, toAppError);
+  expect(problemOf(refusal!, 'r')).toMatchObject({ status: 503, headers: { 'retry-after': '5' } });
   expect(waiting).toHaveLength(2);
 });
 

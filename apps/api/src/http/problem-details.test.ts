@@ -46,7 +46,7 @@ describe('problem details', () => {
   it('ask for a token, and for patience', () => {
     expect(problemOf(new AppError('UNAUTHENTICATED', ''), 'r').headers['www-authenticate']).toBe('Bearer');
     expect(problemOf(new AppError('OVERLOADED', ''), 'r').headers['retry-after']).toBe('2');
-    const limited = new AppError('RATE_LIMITED', '', { details: { retryAfterSeconds: 77 } });
+    const limited = new AppError('RATE_LIMITED', '', { details: { retry_after_seconds: 77 } });
     expect(problemOf(limited, 'r').headers['retry-after']).toBe('77');
   });
 });

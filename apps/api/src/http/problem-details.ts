@@ -106,10 +106,8 @@ function headersOf(status: number, error: AppError): Record<string, string> {
   const headers: Record<string, string> = { 'content-type': PROBLEM_TYPE, 'cache-control': 'no-store' };
   if (status === 401) headers['www-authenticate'] = 'Bearer';
   if (status === 429 || status === 503) {
-    const { retryAfterSeconds } = error.details;
-    headers['retry-after'] = String(
-      typeof retryAfterSeconds === 'number' ? retryAfterSeconds : RETRY_AFTER_SECONDS,
-    );
+    const { retry_after_seconds: seconds = RETRY_AFTER_SECONDS } = error.details;
+    headers['retry-after'] = String(seconds);
   }
   return headers;
 }

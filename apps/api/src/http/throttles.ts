@@ -4,7 +4,7 @@ import { RateLimiterRes } from 'rate-limiter-flexible';
 import { throttledAddress } from './client-ip.ts';
 import type { ThrottlesStore } from './throttles-store.ts';
 
-/** All per client address. Each throws `RATE_LIMITED` with `details.retryAfterSeconds`. */
+/** All per client address. Each throws `RATE_LIMITED` with `details.retry_after_seconds`. */
 export interface Throttles {
   /** Whether this address may try a password of this account now. */
   checkLogin(ip: string, account: string): Promise<void>;
@@ -98,6 +98,6 @@ export function throttleKey(...parts: string[]): string {
 function rateLimited(waitMs: number): AppError {
   const seconds = Math.max(1, Math.ceil(waitMs / 1_000));
   return new AppError('RATE_LIMITED', `Too many attempts. Try again in ${seconds} s.`, {
-    details: { retryAfterSeconds: seconds },
+    details: { retry_after_seconds: seconds },
   });
 }
