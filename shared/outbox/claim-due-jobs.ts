@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import type { Db } from '../database/open-database.ts';
 
+const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+
 /** An outbox row on its way into its queue. */
 export interface DueJob {
   readonly id: string;
@@ -60,15 +62,24 @@ export async function releaseClaim(db: Db, ids: readonly string[]): Promise<void
 }
 
 /**
- * Makes all open rows of a queue due that were published before, and restarts their back-off. Rows that another process works on are left to
- * it; so several processes may find out at once that the queue is empty.
+ * Makes all open rows of a queue due that were published before, and restarts their back-off. Rows that another
+ * process works on are left to it; so several processes may find out at once that the queue is empty. It goes
+ * through them a page at a time: however many there are, no statement runs into its timeout.
  */
-export async function makeAllDue(db: Db, queue: string): Promise<number> {
-  const { numAffectedRows } = await sql`
-    UPDATE outbox SET publish_after = now(), publishes = 1
-    WHERE id IN (
-      SELECT id FROM outbox WHERE failed_at IS NULL AND queue = ${queue} AND publishes > 0
-      FOR UPDATE SKIP LOCKED
-    )`.execute(db);
-  return Number(numAffectedRows ?? 0);
+export async function makeAllDue(db: Db, queue: string, pageSize = 10_000): Promise<number> {
+  let all = 0;
+  for (let after: string | undefined = FIRST_ID; after !== undefined; ) {
+    const { rows } = await sql<{ id: string }>`
+      WITH page AS (
+        SELECT id FROM outbox
+        WHERE id > ${after}::uuid AND failed_at IS NULL AND queue = ${queue} AND publishes > 0
+        ORDER BY id LIMIT ${pageSize} FOR UPDATE SKIP LOCKED
+      ), due AS (
+        UPDATE outbox SET publish_after = now(), publishes = 1 WHERE id IN (SELECT id FROM page)
+      )
+      SELECT id FROM page ORDER BY id`.execute(db);
+    all += rows.length;
+    after = rows.at(-1)?.id;
+  }
+  return all;
 }

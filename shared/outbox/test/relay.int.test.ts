@@ -9,6 +9,7 @@ import { waitFor } from '../../../scripts/testing/wait-for.ts';
 import type { Job } from '../../queues/job.ts';
 import { openQueueBackend } from '../../queues/open-queue-backend.ts';
 import { openRig, type Rig, silent, someJob } from '../../queues/test/rig.ts';
+import { makeAllDue } from '../claim-due-jobs.ts';
 import { completeJob } from '../complete-job.ts';
 import { failJob } from '../fail-job.ts';
 import { insertJobs } from '../insert-jobs.ts';
@@ -149,6 +150,16 @@ describe.each(queueBackends())('the outbox relay on $name', ({ options }) => {
     await waitFor(async () => (await queue().getJobCountByTypes('waiting', 'prioritized')) === 3);
     for (const id of lost) expect(await queue().getJobState(id)).toMatch(/waiting|prioritized/);
     await waitFor(async () => (await minutesLeft(lost[0] ?? '')) === 2);
+  });
+
+  test('makes all published rows due, page by page, and no others', async () => {
+    const published = await rig.publish([someJob(), someJob(), someJob(), someJob(), someJob()]);
+    const [unpublished = ''] = await insertJobs(database.db, [someJob()]);
+    const before = await row(unpublished);
+    expect(await makeAllDue(database.db, 'quota-accounting', 2)).toBe(5);
+    for (const id of published) expect(await minutesLeft(id)).toBeCloseTo(0);
+    expect(await row(unpublished)).toEqual(before);
+    expect(await makeAllDue(database.db, 'mail', 2)).toBe(0);
   });
 
   test('runs an open row again although BullMQ has given up on it', async () => {
