@@ -24,6 +24,7 @@ const STATEMENTS = [
     CHECK ((state = 'deleted') = (email IS NULL))
   )`,
   `CREATE INDEX users_newest ON users (created_at DESC, id DESC)`,
+  `CREATE INDEX users_deleted ON users (id) WHERE state = 'deleted'`,
 
   `CREATE TABLE sessions (
     id uuid PRIMARY KEY,
