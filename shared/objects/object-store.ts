@@ -5,7 +5,7 @@ export interface ObjectBody {
   /**
    * The bytes of the range asked for, or all of them. Destroying the stream releases everything behind it; so
    * whoever takes a body reads it to the end or destroys it. A store that fails on the way ends it with
-   * `OBJECT_STORE_UNAVAILABLE`, an abort with the signal's reason.
+   * `OBJECT_STORE_UNAVAILABLE`, an abort with the signal's reason; before anybody reads it, whoever does is told.
    */
   readonly stream: Readable;
   /** Length in bytes of what the stream will give. */

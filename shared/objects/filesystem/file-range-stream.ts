@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { unavailable } from '../failures.ts';
+import { keepFailure } from '../keep-failure.ts';
 
 const READ_BYTES = 128 * 1024;
 
@@ -18,6 +19,7 @@ export class FileRangeStream extends Readable {
     this.#file = file;
     this.#position = start;
     this.#left = length;
+    keepFailure(this);
   }
 
   override _read(): void {

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { unavailable } from '../failures.ts';
+import { keepFailure } from '../keep-failure.ts';
 import { S3Failure } from './s3-failure.ts';
 
 export interface ObjectAnswer {
@@ -123,6 +124,7 @@ class ObjectStream extends Readable {
     super({ highWaterMark: 256 * 1024 });
     this.#controller = controller;
     this.#onClose = onClose;
+    keepFailure(this);
   }
 
   finish(): void {

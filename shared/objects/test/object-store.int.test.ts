@@ -211,6 +211,17 @@ describe.each(stores)('the object store contract on $name', ({ options }) => {
     expect(await leftovers(options, prefix)).toEqual([]);
   });
 
+  it('keeps the failure of a stream that nobody reads yet for whoever reads it', async () => {
+    const key = `${freshPrefix()}object`;
+    await store.put(key, randomBytes(2 * MIB), jpeg);
+    const abort = new AbortController();
+    const { stream } = await store.get(key, { signal: abort.signal });
+    const closed = new Promise((resolve) => stream.once('close', resolve));
+    abort.abort(new Error('enough'));
+    await closed;
+    await expect(buffer(stream)).rejects.toThrow('enough');
+  });
+
   it('ends the stream of a read with the reason of an abort', async () => {
     const key = `${freshPrefix()}object`;
     await store.put(key, randomBytes(9 * MIB), jpeg);
