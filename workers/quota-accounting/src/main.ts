@@ -1,36 +1,13 @@
-import { createMetrics } from '@stowage/shared/metrics/create-metrics.ts';
-import { dependencyChecks } from '@stowage/shared/ops/dependency-checks.ts';
-import { openOpsServer } from '@stowage/shared/ops/ops-server.ts';
-import { createRelay } from '@stowage/shared/outbox/create-relay.ts';
-import { openProcessDatabase, openProcessQueues } from '@stowage/shared/process/open-services.ts';
+import { openWorkerServices } from '@stowage/shared/process/open-worker-services.ts';
 import { runProcess } from '@stowage/shared/process/run-process.ts';
 import { openQuotaAccountingWorker } from './worker.ts';
 
 const NAME = 'worker-quota-accounting';
 
 await runProcess(NAME, async (process) => {
-  const { config, logger, timings, stopping, onClose } = process;
-  const db = openProcessDatabase(process, NAME);
-  const backend = openProcessQueues(process);
-  const metrics = createMetrics(NAME);
-
-  const checks = dependencyChecks({ db, backend });
-  const { opsHost: host, opsPort: port } = config;
-  const ops = await openOpsServer({ host, port, logger, metrics, checks, stopping });
-  onClose('ops port', () => ops.close());
-
-  const relay = createRelay({ db, backend, logger, metrics, ...timings.relay });
-  onClose('relay', () => relay.close());
-  relay.start();
-
   const worker = openQuotaAccountingWorker({
-    db,
-    backend,
-    logger,
-    metrics,
-    concurrency: config.quotaAccountingConcurrency,
-    graceMs: config.shutdownGraceSeconds * 1_000,
-    ...timings.jobs,
+    ...(await openWorkerServices(process, NAME)),
+    concurrency: process.config.quotaAccountingConcurrency,
   });
-  onClose('worker', () => worker.close());
+  process.onClose('worker', () => worker.close());
 });
