@@ -38,5 +38,8 @@ export function openDatabase(options: DatabaseOptions): Db {
     types,
   });
   pool.on('error', options.onIdleError);
+  // The pool listens to idle connections only. One that breaks with a statement under way makes that statement fail,
+  // and then says so once more by an event, which without a listener would end the process.
+  pool.on('connect', (client) => client.on('error', () => undefined));
   return new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
 }
