@@ -36,11 +36,17 @@ const READS_ITS_OWN_BODY = {
 
 /** `POST /`: stores the files of a multipart body. */
 export async function uploadRoute(app: FastifyInstance, deps: UploadRouteDeps): Promise<void> {
-  const { maxFileBytes } = deps;
+  const { maxFileBytes, shutdown } = deps;
   const maxBodyBytes = maxFileBytes + FRAMING_BYTES;
   // Bodies of whatever type stay unread here: what cannot be stored is not even looked at.
   app.removeContentTypeParser(['application/json', 'text/plain']);
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
+
+  // Not AbortSignal.any: one that depends on a signal as old as the process lives as long as that.
+  const running = new Set<AbortController>();
+  shutdown.addEventListener('abort', () => {
+    for (const upload of running) upload.abort(shutdown.reason);
+  });
 
   const principals = new WeakMap<FastifyRequest, Principal>();
   app.addHook('onRequest', async (request) => {
@@ -53,17 +59,19 @@ export async function uploadRoute(app: FastifyInstance, deps: UploadRouteDeps): 
   app.post('/', { schema: uploadSchema, ...READS_ITS_OWN_BODY }, async (request, reply) => {
     const principal = principals.get(request);
     if (principal === undefined) throw new AppError('UNAUTHENTICATED', 'An access token is required.');
+    const ended = endOfBody(request);
+    running.add(ended);
     const files = await receiveUpload(deps, {
       ...principal,
       announcedBytes: announcedBytes(request),
       idempotencyKey: idempotencyKeyOf(request),
       requestId: request.id,
-      signal: endOfBody(request),
+      signal: ended.signal,
       openParts: (signal) => {
         letBodyCome(request, reply);
         return readParts({ request, signal, maxFileBytes, maxBodyBytes });
       },
-    });
+    }).finally(() => running.delete(ended));
     const bytes = files.reduce((sum, file) => sum + file.size, 0);
     deps.metrics.stored(files.length, bytes);
     return wantsJson(request.headers.accept)
@@ -84,13 +92,14 @@ export async function uploadRoute(app: FastifyInstance, deps: UploadRouteDeps): 
   }
 
   /** Aborted when the body will not come to its end. */
-  function endOfBody(request: FastifyRequest): AbortSignal {
+  function endOfBody({ raw }: FastifyRequest): AbortController {
     const ended = new AbortController();
-    request.raw.once('close', () => {
-      if (!request.raw.complete) ended.abort(new AppError('CLIENT_GONE', 'The client went away.'));
+    raw.once('close', () => {
+      if (!raw.complete) ended.abort(new AppError('CLIENT_GONE', 'The client went away.'));
     });
-    deps.slowBodies.watch(request.raw, (error) => ended.abort(error));
-    return AbortSignal.any([ended.signal, deps.shutdown]);
+    deps.slowBodies.watch(raw, (error) => ended.abort(error));
+    if (shutdown.aborted) ended.abort(shutdown.reason);
+    return ended;
   }
 }
 
