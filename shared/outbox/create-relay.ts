@@ -36,6 +36,8 @@ export interface RelayOptions {
   readonly publishDeadlineMs?: number;
   /** How long to leave a queue alone that could not be published to, ms. Default 1,000. */
   readonly pauseMs?: number;
+  /** How long a queue that does not answer may hold up `close`, ms. Default 1,000. */
+  readonly closeGraceMs?: number;
 }
 
 export interface Relay {
@@ -43,7 +45,7 @@ export interface Relay {
   kick(): void;
   /** Begins to look for due rows and lost queues at intervals. */
   start(): void;
-  /** Lets the batch in hand end. Call it before the queues and the database are closed. */
+  /** Lets the batch in hand end, if that is soon. Call it before the queues and the database are closed. */
   close(): Promise<void>;
 }
 
@@ -55,7 +57,7 @@ export function createRelay(options: RelayOptions): Relay {
   const { db, backend, logger, pollMs = 5_000, batchSize = 500, claimMs = 30_000 } = options;
   const { backoff = { firstMs: 60_000, longestMs: 3_600_000 }, publishDeadlineMs = 10_000 } = options;
   const againBatchSize = Math.ceil(batchSize / 4);
-  const { pauseMs = 1_000, retries = { attempts: 5, firstPauseMs: 1_000 } } = options;
+  const { pauseMs = 1_000, retries = { attempts: 5, firstPauseMs: 1_000 }, closeGraceMs = 1_000 } = options;
   const metrics = options.metrics.relay;
 
   let working: Promise<void> | undefined;
@@ -63,12 +65,13 @@ export function createRelay(options: RelayOptions): Relay {
   let closed = false;
   let timer: NodeJS.Timeout | undefined;
   let pausedUntil = 0;
+  const givingUp = new AbortController();
+  const deadline = () => AbortSignal.any([AbortSignal.timeout(publishDeadlineMs), givingUp.signal]);
 
   const publish = async (queue: QueueName, jobs: readonly DueJob[]) => {
     await faultPoint('relay.claimed');
     try {
-      const deadline = AbortSignal.timeout(publishDeadlineMs);
-      await withDeadline(publishJobs(backend.queue(queue), jobs, retries), deadline);
+      await withDeadline(publishJobs(backend.queue(queue), jobs, retries), deadline());
     } catch (error) {
       metrics.publishFailed(queue);
       pausedUntil = performance.now() + pauseMs;
@@ -105,10 +108,9 @@ export function createRelay(options: RelayOptions): Relay {
   const refillLostQueues = async () => {
     for (const name of QUEUE_NAMES) {
       const queue = backend.queue(name);
-      const deadline = AbortSignal.timeout(publishDeadlineMs);
-      if (await withDeadline(hasMarker(queue), deadline)) continue;
+      if (await withDeadline(hasMarker(queue), deadline())) continue;
       const rows = await makeAllDue(db, name);
-      await withDeadline(setMarker(queue), deadline);
+      await withDeadline(setMarker(queue), deadline());
       if (rows === 0) continue;
       metrics.queueRefilled(name);
       logger.warn({ queue: name, rows }, 'the queue has lost its jobs: publishing all open rows again');
@@ -150,7 +152,9 @@ export function createRelay(options: RelayOptions): Relay {
     async close() {
       closed = true;
       clearInterval(timer);
+      const patience = setTimeout(() => givingUp.abort(new Error('the relay is closed')), closeGraceMs);
       await working;
+      clearTimeout(patience);
     },
   };
 }

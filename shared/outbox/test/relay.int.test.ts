@@ -8,6 +8,7 @@ import { queueBackends } from '../../../scripts/testing/test-services.ts';
 import { waitFor } from '../../../scripts/testing/wait-for.ts';
 import type { Job } from '../../queues/job.ts';
 import { openQueueBackend } from '../../queues/open-queue-backend.ts';
+import type { JobQueue } from '../../queues/queue-backend.ts';
 import { openRig, type Rig, silent, someJob } from '../../queues/test/rig.ts';
 import { makeAllDue } from '../claim-due-jobs.ts';
 import { completeJob } from '../complete-job.ts';
@@ -202,6 +203,15 @@ describe.each(queueBackends())('the outbox relay on $name', ({ options }) => {
     });
     await waitFor(async () => (await openRows()) === 0);
     expect(attempts).toEqual([1]);
+  });
+
+  test('is not kept from closing by a queue that never answers', async () => {
+    // Real ones have timeouts of their own, which are longer than an end may take.
+    const never = { getBackend: () => ({ getQueueMetaField: () => new Promise(() => undefined) }) };
+    const backend = { ...rig.backend, queue: () => never as unknown as JobQueue };
+    const relay = rig.relay({ backend, publishDeadlineMs: 3_600_000, closeGraceMs: 10 });
+    relay.start();
+    await relay.close();
   });
 
   test('keeps rows due while the queue is away, and costs them no back-off', async () => {
