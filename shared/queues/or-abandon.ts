@@ -11,7 +11,8 @@ export async function orAbandon(work: Promise<void>, signal: AbortSignal, afterM
     onAbort = () => {
       timer = setTimeout(() => reject(signal.reason), afterMs);
     };
-    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
   });
   try {
     await Promise.race([work, abandoned]);
