@@ -55,7 +55,7 @@ async function obey(folder: string, point: FaultPoint): Promise<void> {
 
 /** An order is for one process: the one that succeeds in renaming it. */
 function take(folder: string, point: FaultPoint): string | undefined {
-  const taken = join(folder, `${point}.${process.pid}.taken`);
+  const taken = join(folder, `${point}.${process.pid}.${performance.now()}.taken`);
   try {
     renameSync(join(folder, point), taken);
   } catch {
