@@ -23,12 +23,12 @@ export interface UserDeletion {
 }
 
 /**
- * The same for the files of a user, in the transaction that deletes the user: at most a batch of them. Returns how
- * many; the cleanup worker's sweep goes on until none is left, also with files of uploads that end later.
+ * The same for the files of a user who was deleted: at most a batch of them. Returns how many; the cleanup
+ * worker's sweep goes on until none is left, also with files of uploads that end later.
  */
-export async function requestDeletionOfUser(trx: Db, request: UserDeletion): Promise<number> {
+export async function requestDeletionOfUser(db: Db, request: UserDeletion): Promise<number> {
   return await mark(
-    trx,
+    db,
     sql`user_id = ${request.userId}::uuid`,
     request.batchSize ?? 1_000,
     request.requestId ?? null,

@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import type { Db } from '@stowage/shared/database/open-database.ts';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeFile } from '../../../scripts/testing/test-rows.ts';
+import { waitFor } from '../../../scripts/testing/wait-for.ts';
 import { ensureAdministrator } from '../src/accounts/ensure-administrator.ts';
 import { type AccountsClient, type AccountsFixture, openAccounts, PASSWORD } from './accounts-fixture.ts';
 import { type AccountsPeople, accountsPeople } from './accounts-people.ts';
@@ -161,6 +164,26 @@ describe('deleting a user', () => {
     expect((await optional.signUp({ email: user.email, password: PASSWORD })).answer.statusCode).toBe(201);
   });
 
+  it('and an upload of theirs that is under way do not wait for each other in a circle', async () => {
+    const user = await people.loggedIn('uploading');
+    const admin = await people.administrator();
+    const { db } = accounts;
+    await makeFile(db, user.id, { render_state: 'pending' });
+    await db.updateTable('quotas').set({ renders_outstanding: 1 }).where('user_id', '=', user.id).execute();
+    let deleting: ReturnType<AccountsClient['mutate']> | undefined;
+    await db.transaction().execute(async (trx) => {
+      // What an upload's statements do, slowly: the quota first, then a row that refers to the user.
+      await sql`SELECT FROM quotas WHERE user_id = ${user.id} FOR UPDATE`.execute(trx);
+      deleting = optional.mutate(`deleteUser(params: { userId: "${user.id}" })`, admin.accessToken);
+      await waitFor(async () => (await waitingForLocks(db)) > 0);
+      const upload = { id: randomUUID(), user_id: user.id, reserved_bytes: 0, lease_until: new Date() };
+      await trx.insertInto('uploads').values(upload).execute();
+    });
+    expect((await deleting)?.answer.statusCode).toBe(200);
+    const files = await db.selectFrom('files').select('state').where('user_id', '=', user.id).execute();
+    expect(files).toEqual([{ state: 'deleting' }]);
+  });
+
   it('is for administrators, and not on themselves', async () => {
     const user = await people.loggedIn('user');
     const admin = await people.administrator();
@@ -172,3 +195,10 @@ describe('deleting a user', () => {
     expect(await people.lives(user.accessToken)).toBe(true);
   });
 });
+
+async function waitingForLocks(db: Db): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    SELECT count(*)::int4 AS count FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock'`.execute(db);
+  return rows[0]!.count;
+}

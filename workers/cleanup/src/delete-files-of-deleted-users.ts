@@ -3,8 +3,8 @@ import { requestDeletionOfUser } from '@stowage/shared/deletions/request-deletio
 import { sql } from 'kysely';
 
 /**
- * Goes on with the files of deleted users: the transaction that deletes a user marks only the first of many, and
- * an upload that was under way may have ended after it. Returns how many files it marked.
+ * Goes on with the files of deleted users: the request that deleted a user may have been cut short, and an upload
+ * that was under way may have ended after it. Returns how many files it marked.
  */
 export async function deleteFilesOfDeletedUsers(
   db: Db,

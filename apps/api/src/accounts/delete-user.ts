@@ -27,8 +27,7 @@ export async function deleteUser(
   input: { userId: string; requestId: string },
 ): Promise<void> {
   const userId = checkedTarget(caller, input.userId);
-  const deletion = { userId, requestId: input.requestId, batchSize: FILES_AT_ONCE };
-  let marked = 0;
+  const { requestId } = input;
   await deps.db.transaction().execute(async (trx) => {
     const deleted = await trx
       .updateTable('users')
@@ -54,9 +53,11 @@ export async function deleteUser(
       .where('user_id', '=', userId)
       .execute();
     await trx.deleteFrom('sign_ups').where('user_id', '=', userId).execute();
-    marked = await requestDeletionOfUser(trx, deletion);
   });
-  while (marked === FILES_AT_ONCE) marked = await requestDeletionOfUser(deps.db, deletion);
+  // Not while the user's row is locked: uploads hold the quota, which this needs, while they wait for that row.
+  // When it is cut short, the cleanup worker goes on.
+  for (let marked = FILES_AT_ONCE; marked === FILES_AT_ONCE; )
+    marked = await requestDeletionOfUser(deps.db, { userId, requestId, batchSize: FILES_AT_ONCE });
   deps.relayKick();
   await sleep(deps.settleMs ?? SETTLE_MS);
 }
