@@ -12,6 +12,9 @@ class Overloaded extends AppError {
 }
 
 /** Refuses requests with 503 while the process cannot keep up, instead of letting all of them wait. */
-export async function refuseWhenOverloaded(app: FastifyInstance): Promise<void> {
-  await app.register(underPressure, { maxEventLoopDelay: MAX_EVENT_LOOP_DELAY, customError: Overloaded });
+export async function refuseWhenOverloaded(
+  app: FastifyInstance,
+  maxEventLoopDelay = MAX_EVENT_LOOP_DELAY,
+): Promise<void> {
+  await app.register(underPressure, { maxEventLoopDelay, customError: Overloaded });
 }
