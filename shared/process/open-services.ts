@@ -1,16 +1,24 @@
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { ConfigError } from '../config/config.ts';
-import { type Db, openDatabase } from '../database/open-database.ts';
+import { type DatabaseOptions, type Db, openDatabase } from '../database/open-database.ts';
 import type { ObjectStore } from '../objects/object-store.ts';
 import { type ObjectStoreOptions, openObjectStore } from '../objects/open-object-store.ts';
 import { openQueueBackend, type QueueBackendOptions } from '../queues/open-queue-backend.ts';
 import type { QueueBackend } from '../queues/queue-backend.ts';
 import type { RunningProcess } from './run-process.ts';
 
+/** How long a process waits for Postgres, in ms. */
+export type DatabasePatience = Pick<DatabaseOptions, 'connectTimeoutMs' | 'statementTimeoutMs'>;
+
 /** The database of a process; its connections end with the process. `name` is shown in pg_stat_activity. */
-export function openProcessDatabase({ config, logger, onClose }: RunningProcess, name: string): Db {
+export function openProcessDatabase(
+  { config, logger, onClose }: RunningProcess,
+  name: string,
+  patience: DatabasePatience = {},
+): Db {
   const db = openDatabase({
+    ...patience,
     url: config.databaseUrl,
     poolSize: config.databasePoolSize,
     applicationName: `stowage-${name}`,

@@ -26,10 +26,12 @@ import { addQueueDashboard } from './ops/queue-dashboard.ts';
 const NAME = 'api';
 /** One picture in a request: readers give up long before workers do. */
 const RENDER_DEADLINE_MS = 20_000;
+/** Both, and a little more, pass before a request is answered that Postgres is away: 5 s are promised. */
+const DATABASE_PATIENCE = { connectTimeoutMs: 1_750, statementTimeoutMs: 2_750 };
 
 await runProcess(NAME, async (process) => {
   const { config, logger, timings, stopping, onClose } = process;
-  const db = openProcessDatabase(process, NAME);
+  const db = openProcessDatabase(process, NAME, DATABASE_PATIENCE);
   const backend = openProcessQueues(process);
   const objects = openProcessObjectStore(process);
   const metrics = createMetrics(NAME);
