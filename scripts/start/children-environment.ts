@@ -10,7 +10,7 @@ export interface ChildrenSettings {
 }
 
 /** Seconds that requests and jobs may go on after SIGTERM; with the database's own stop all ends within 15. */
-export const CHILD_GRACE_SECONDS = 10;
+const CHILD_GRACE_SECONDS = 10;
 
 /** The environment of the API. */
 export function apiEnvironment(settings: ChildrenSettings): NodeJS.ProcessEnv {

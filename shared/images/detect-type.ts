@@ -12,7 +12,7 @@ export interface DetectedType {
 export const SNIFF_BYTES = 64 * 1024;
 
 /** The types whose files may have thumbnails, with the extension they are stored under. */
-export const RENDERABLE_TYPES: Readonly<Record<string, string>> = {
+const RENDERABLE_TYPES: Readonly<Record<string, string>> = {
   'image/jpeg': 'jpg',
   'image/png': 'png',
   'image/webp': 'webp',
@@ -54,7 +54,7 @@ const SIGNED_TYPES: Readonly<Record<string, string>> = {
 };
 
 /** Types without a signature: their bytes are checked as text, their name says which of these they are. */
-export const TEXT_TYPES: Readonly<Record<string, string>> = {
+const TEXT_TYPES: Readonly<Record<string, string>> = {
   'text/plain': 'txt',
   'text/csv': 'csv',
   'application/json': 'json',

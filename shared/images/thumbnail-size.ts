@@ -9,7 +9,7 @@ export interface Size {
 }
 
 /** The most pixels a thumbnail may have. */
-export const MAX_THUMBNAIL_PIXELS = 50_000_000;
+const MAX_THUMBNAIL_PIXELS = 50_000_000;
 /** The most pixels that all frames of an animated thumbnail may have together; above it the first frame is shown. */
 export const MAX_ANIMATED_PIXELS = 4_000_000;
 

@@ -34,7 +34,7 @@ export function configuredVariants(
 }
 
 /** Identifies everything beside width and source that decides the bytes of a variant rendered ahead. */
-export function settingsHash(format: PictureFormat): string {
+function settingsHash(format: PictureFormat): string {
   return hash([PIPELINE_VERSION, MAX_ANIMATED_PIXELS, format, encoderSettings(format, 'ahead')]);
 }
 

@@ -8,11 +8,6 @@ const ABOUT_THE_PICTURE: readonly ErrorCode[] = [
   'PICTURE_FORMAT_NOT_RENDERED',
 ];
 
-/** Whether rendering this picture again must end in the same way. */
-export function failsForGood(error: unknown): error is AppError {
-  return error instanceof AppError && ABOUT_THE_PICTURE.includes(error.code);
-}
-
 /** What `files.render_error` says: the code, for programs, and the reason, for people. */
 export function failureText(code: ErrorCode, reason: string): string {
   return `${code}: ${reason}`;

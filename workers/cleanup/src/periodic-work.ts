@@ -28,7 +28,7 @@ export interface Intervals {
   readonly audit: number;
 }
 
-export const INTERVALS: Intervals = {
+const INTERVALS: Intervals = {
   uploads: 4_000,
   deletedUsers: 10_000,
   requeue: 60_000,

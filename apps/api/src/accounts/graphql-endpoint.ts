@@ -24,7 +24,7 @@ const UNDESCRIBED = { hide: true };
 const LIMITS = [depthLimit({ depth: 6, introspectionDepth: 15 }), aliasLimit(10), oneCredentialField];
 
 /** The schema with its resolvers. */
-export function createSchema(deps: ResolverDeps): GraphQLSchema {
+function createSchema(deps: ResolverDeps): GraphQLSchema {
   const typeDefs = readFileSync(new URL('./schema.graphql', import.meta.url), 'utf8');
   return makeExecutableSchema({ typeDefs, resolvers: createResolvers(deps) });
 }

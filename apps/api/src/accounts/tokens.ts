@@ -11,7 +11,7 @@ export interface Principal {
   readonly sessionId: string;
 }
 
-export const ACCESS_TOKEN_SECONDS = 15 * 60;
+const ACCESS_TOKEN_SECONDS = 15 * 60;
 const TOLERANCE_SECONDS = 5;
 const TYPE = 'at+jwt';
 const AUDIENCE = 'stowage';

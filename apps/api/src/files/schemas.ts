@@ -14,7 +14,7 @@ const described = {
 /** A stored file in an upload's answer. */
 export const uploadedFileSchema = Type.Object(described);
 
-export const listedFileSchema = Type.Object({
+const listedFileSchema = Type.Object({
   ...described,
   original_name: Type.Union([Type.String({ description: "The client's name for it." }), Type.Null()]),
   created_at: Type.String({ format: 'date-time' }),
@@ -28,7 +28,7 @@ export const fileListSchema = Type.Object({
   ]),
 });
 
-export const variantSchema = Type.Object({
+const variantSchema = Type.Object({
   width: Type.Integer({ minimum: 1 }),
   format: Type.String({ description: 'jpeg, png, webp, gif, avif or tiff.' }),
   state: Type.Union([Type.Literal('pending'), Type.Literal('ready'), Type.Literal('failed')]),

@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import { PROBLEM_TYPE, STATUS_OF } from './problem-details.ts';
 
 /** Error bodies as the OpenAPI description shows them. */
-export const problemSchema = Type.Object({
+const problemSchema = Type.Object({
   type: Type.Literal('about:blank'),
   title: Type.String(),
   status: Type.Integer(),

@@ -6,7 +6,7 @@ import type { QueueBackend } from '@stowage/shared/queues/queue-backend.ts';
 import type { Queue } from 'bullmq';
 import type { FastifyInstance } from 'fastify';
 
-export const DASHBOARD_PATH = '/queues';
+const DASHBOARD_PATH = '/queues';
 
 /**
  * Shows the queues at `/queues`. To look only: a job that is retried, removed or added here would bypass its outbox
