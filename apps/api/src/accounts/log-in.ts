@@ -4,7 +4,7 @@ import { AppError } from '@stowage/shared/errors/app-error.ts';
 import { sql } from 'kysely';
 import type { Throttles } from '../http/throttles.ts';
 import { normaliseEmail } from './email-address.ts';
-import { createTurns } from './one-at-a-time.ts';
+import type { Turns } from './one-at-a-time.ts';
 import type { Passwords } from './passwords.ts';
 import type { AccessTokens, RefreshTokens } from './tokens.ts';
 import { USER_COLUMNS, type UserRecord, userRecord } from './user-record.ts';
@@ -16,6 +16,8 @@ export interface LogInDeps {
   readonly accessTokens: AccessTokens;
   readonly refreshTokens: RefreshTokens;
   readonly signupVerification: 'optional' | 'required';
+  /** Guesses at one account that arrive together must not all see the same count of failures. */
+  readonly loginTurns: Turns;
 }
 
 /** Where a session is opened from. */
@@ -35,9 +37,6 @@ const IDLE_DAYS = 7;
 const LIFETIME_DAYS = 30;
 const MAX_USER_AGENT = 512;
 
-// Guesses at one account that arrive together must not all see the same count of failures.
-const turns = createTurns();
-
 /**
  * Opens a session. An unknown address, a wrong password and a suspended user look and take the same.
  * @throws {AppError} UNAUTHENTICATED, EMAIL_NOT_VERIFIED, RATE_LIMITED, OVERLOADED
@@ -49,7 +48,7 @@ export async function logIn(
 ): Promise<LoggedIn> {
   const email = normaliseEmail(input.email);
   const account = email ?? input.email;
-  return turns.run(`${client.ip} ${account}`, async () => {
+  return deps.loginTurns.run(`${client.ip} ${account}`, async () => {
     const user =
       email === undefined
         ? undefined

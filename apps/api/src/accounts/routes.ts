@@ -1,9 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import { type GraphqlEndpointDeps, graphqlEndpoint } from './graphql-endpoint.ts';
+import { createTurns } from './one-at-a-time.ts';
 import { createRefreshCookie } from './refresh-cookie.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
-export type AccountsRoutesDeps = Omit<GraphqlEndpointDeps, 'refreshCookie' | 'allowedOrigins'> & {
+export type AccountsRoutesDeps = Omit<
+  GraphqlEndpointDeps,
+  'refreshCookie' | 'allowedOrigins' | 'loginTurns'
+> & {
   readonly signingKeys: SigningKeys;
   readonly publicUrl: string;
   readonly corsOrigins: readonly string[];
@@ -15,6 +19,7 @@ const JWKS_SCHEMA = { tags: ['users'], summary: 'The public keys of access token
 export async function accountsRoutes(app: FastifyInstance, deps: AccountsRoutesDeps): Promise<void> {
   await app.register(graphqlEndpoint, {
     ...deps,
+    loginTurns: createTurns(),
     refreshCookie: createRefreshCookie(deps.publicUrl),
     allowedOrigins: new Set([new URL(deps.publicUrl).origin, ...deps.corsOrigins]),
   });
