@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Places where the crash suite interferes: in the order in which an upload and its deletion come by. */
-const FAULT_POINTS = [
+export const FAULT_POINTS = [
   /** All objects of an upload are durable, *finish* is not sent. */
   'upload.written',
   /** *Finish* is committed, the reply is not sent. */
