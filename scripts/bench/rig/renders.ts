@@ -35,3 +35,13 @@ export async function countPending({ db }: Stowage): Promise<number> {
     .executeTakeFirstOrThrow();
   return count;
 }
+
+/** Whether the variants of the file are there. */
+export async function isRendered({ db }: Stowage, name: string): Promise<boolean> {
+  const { render_state } = await db
+    .selectFrom('files')
+    .select('render_state')
+    .where('stem', '=', name.slice(0, name.indexOf('.')))
+    .executeTakeFirstOrThrow();
+  return render_state === 'rendered';
+}
