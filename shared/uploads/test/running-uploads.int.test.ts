@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openTestDatabase } from '../../../scripts/testing/test-database.ts';
 import { faultsInBooks } from '../../../scripts/testing/test-rows.ts';
 import { waitFor } from '../../../scripts/testing/wait-for.ts';
 import { abandonUpload } from '../abandon-upload.ts';
 import { createLeaseKeeper } from '../lease-keeper.ts';
+import { renewLeases } from '../renew-lease.ts';
 import { topUpReservation } from '../top-up-reservation.ts';
 import { createUploadBatcher } from '../upload-batcher.ts';
 import { finished, LEASE_MS, openUploads, type Uploads } from './uploads-fixture.ts';
@@ -29,6 +31,32 @@ describe('a reservation of unknown length', () => {
     await abandonUpload(uploads.db, { id: ids[0]!, userId: user.userId, wroteObjects: true });
     expect(await topUp()).toEqual({ kind: 'lease-lost' });
     expect(await uploads.books(user.userId)).toMatchObject({ reserved: 0, uploads: 0 });
+  });
+});
+
+describe('renewing leases', () => {
+  it('locks uploads in the order in which finish does, so that the two never wait in a circle', async () => {
+    const user = await uploads.uploader(100);
+    const [first = '', second = ''] = [randomUUID(), randomUUID()].sort();
+    // The rows lie in the other order.
+    for (const id of [second, first])
+      await uploads.db
+        .insertInto('uploads')
+        .values({ id, user_id: user.userId, reserved_bytes: 0, lease_until: new Date() })
+        .execute();
+    let renewing: Promise<string[]> | undefined;
+    await uploads.db.transaction().execute(async (trx) => {
+      await sql`SELECT FROM uploads WHERE id = ${first}::uuid FOR UPDATE`.execute(trx);
+      renewing = renewLeases(uploads.db, [second, first], LEASE_MS);
+      await waitFor(async () => {
+        const { rows } = await sql`
+          SELECT FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock'`.execute(uploads.db);
+        return rows.length > 0;
+      });
+      await sql`SELECT FROM uploads WHERE id = ${second}::uuid FOR UPDATE NOWAIT`.execute(trx);
+    });
+    expect((await renewing)?.toSorted()).toEqual([first, second]);
   });
 });
 
