@@ -31,7 +31,7 @@ export async function* readParts(options: ReadPartsOptions): AsyncGenerator<Inco
   let current: Readable | undefined;
   let interrupt: ((reason: unknown) => void) | undefined;
   const onAbort = () => {
-    // Also makes the parser let go of the request, so that its rest can be dropped.
+    // Also makes the parser let go of the request, so that its rest can be dropped. All reasons are AppErrors.
     current?.destroy(signal.reason as AppError);
     interrupt?.(signal.reason);
   };
