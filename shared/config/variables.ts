@@ -169,6 +169,11 @@ export const VARIABLES = {
     fallback: '30',
     about: 'How long running requests and jobs may go on after SIGTERM. `npm start` gives its processes 10.',
   }),
+  SHUTDOWN_DRAIN_SECONDS: variable(integer(0, 60), {
+    fallback: '2',
+    about:
+      'How long of it the API still takes new connections, so that balancers see it is not ready. Over at once when no connection is open.',
+  }),
 } as const satisfies Record<string, Variable<unknown>>;
 
 export type VariableName = keyof typeof VARIABLES;

@@ -1,6 +1,4 @@
 import { availableParallelism } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { AppError } from '@stowage/shared/errors/app-error.ts';
 import { createRenderPool } from '@stowage/shared/images/render-pool.ts';
 import { createMetrics } from '@stowage/shared/metrics/create-metrics.ts';
 import { createQueueGauges } from '@stowage/shared/metrics/queue-gauges.ts';
@@ -19,6 +17,7 @@ import { ensureAdministrator } from './accounts/ensure-administrator.ts';
 import { createPasswords } from './accounts/passwords.ts';
 import { createSigningKeys } from './accounts/signing-keys.ts';
 import { buildApp } from './app.ts';
+import { stopServer } from './http/stop-server.ts';
 import { createThrottles, NO_THROTTLES } from './http/throttles.ts';
 import { openThrottlesStore } from './http/throttles-store.ts';
 import { addQueueDashboard } from './ops/queue-dashboard.ts';
@@ -99,16 +98,14 @@ await runProcess(NAME, async (process) => {
     shutdown: shutdown.signal,
     settings: { ...config, version: manifest.version, timings: timings.uploads ?? {} },
   });
-  onClose('http', async () => {
-    const drained = new AbortController();
-    const grace = sleep(config.shutdownGraceSeconds * 1_000, undefined, { signal: drained.signal }).then(
-      () => shutdown.abort(new AppError('SHUTTING_DOWN', 'The server is being stopped. Try again.')),
-      () => undefined,
-    );
-    await app.close();
-    drained.abort();
-    await grace;
-  });
+  onClose('http', () =>
+    stopServer(app, {
+      connections: app.connections,
+      shutdown,
+      drainMs: config.shutdownDrainSeconds * 1_000,
+      graceMs: config.shutdownGraceSeconds * 1_000,
+    }),
+  );
   await renderPool.warm();
   await app.listen({ host: config.host, port: config.port });
   listening = true;

@@ -17,6 +17,7 @@ import { ownerRoutes } from './owner-routes.ts';
 import { readRoutes } from './read-routes.ts';
 import { RenderAdmission } from './render-admission.ts';
 import { SingleFlight } from './single-flight.ts';
+import { UploadPlaces, type UploadPlacesOptions } from './upload-places.ts';
 import { uploadRoute } from './upload-route.ts';
 
 export interface FilesDeps {
@@ -42,6 +43,7 @@ export interface FilesSettings {
   /** Memory for originals up to 1 MB and thumbnails. */
   readonly readCacheBytes: number;
   readonly timings?: Partial<UploadTimings>;
+  readonly uploadPlaces?: Partial<UploadPlacesOptions>;
 }
 
 /** All in ms. */
@@ -61,6 +63,12 @@ const TIMINGS: UploadTimings = {
   leaseTickMs: 5_000,
   postingDelayMs: 1_000,
 };
+
+/**
+ * An upload that waits for its client costs next to nothing, so there are many places: slow clients have each theirs
+ * for a minute before they are cut off.
+ */
+const UPLOAD_PLACES: UploadPlacesOptions = { places: 1_000, placesPerUser: 750 };
 
 /** Everything about files: upload, read, thumbnails, list, details, delete. */
 export async function filesRoutes(app: FastifyInstance, deps: FilesDeps): Promise<void> {
@@ -89,6 +97,7 @@ export async function filesRoutes(app: FastifyInstance, deps: FilesDeps): Promis
       maxFileBytes: settings.maxFileBytes,
       allowedTypes: new Set(settings.allowedTypes ?? DEFAULT_ALLOWED_TYPES),
       slowBodies: deps.slowBodies,
+      places: new UploadPlaces({ ...UPLOAD_PLACES, ...settings.uploadPlaces }),
       metrics: deps.uploadMetrics,
       shutdown: deps.shutdown,
       relayKick,

@@ -9,6 +9,7 @@ import { readParts } from './read-parts.ts';
 import { fileTooLarge } from './receive-part.ts';
 import { type ReceiveUploadDeps, receiveUpload } from './receive-upload.ts';
 import { uploadSchema } from './route-schemas.ts';
+import type { UploadPlaces } from './upload-places.ts';
 import {
   announcedBytes,
   assertMultipart,
@@ -23,6 +24,7 @@ export interface UploadRouteDeps extends ReceiveUploadDeps {
   /** Checks the session where no *begin* comes. */
   readonly requireSession: (principal: Principal) => Promise<unknown>;
   readonly slowBodies: SlowBodies;
+  readonly places: UploadPlaces;
   readonly metrics: UploadMetrics;
   /** Aborted, with an AppError, when uploads may not go on any longer. */
   readonly shutdown: AbortSignal;
@@ -43,9 +45,13 @@ export async function uploadRoute(app: FastifyInstance, deps: UploadRouteDeps): 
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 
   // Not AbortSignal.any: one that depends on a signal as old as the process lives as long as that.
-  const running = new Set<AbortController>();
+  const running = new Map<AbortController, Promise<unknown>>();
   shutdown.addEventListener('abort', () => {
-    for (const upload of running) upload.abort(shutdown.reason);
+    for (const upload of running.keys()) upload.abort(shutdown.reason);
+  });
+  // Uploads whose connection has ended still clean up after themselves.
+  app.addHook('onClose', async () => {
+    await Promise.allSettled(running.values());
   });
 
   const principals = new WeakMap<FastifyRequest, Principal>();
@@ -59,9 +65,9 @@ export async function uploadRoute(app: FastifyInstance, deps: UploadRouteDeps): 
   app.post('/', { schema: uploadSchema, ...READS_ITS_OWN_BODY }, async (request, reply) => {
     const principal = principals.get(request);
     if (principal === undefined) throw new AppError('UNAUTHENTICATED', 'An access token is required.');
+    const giveBack = deps.places.take(principal.userId);
     const ended = endOfBody(request);
-    running.add(ended);
-    const files = await receiveUpload(deps, {
+    const upload = receiveUpload(deps, {
       ...principal,
       announcedBytes: announcedBytes(request),
       idempotencyKey: idempotencyKeyOf(request),
@@ -71,7 +77,12 @@ export async function uploadRoute(app: FastifyInstance, deps: UploadRouteDeps): 
         letBodyCome(request, reply);
         return readParts({ request, signal, maxFileBytes, maxBodyBytes });
       },
-    }).finally(() => running.delete(ended));
+    }).finally(() => {
+      running.delete(ended);
+      giveBack();
+    });
+    running.set(ended, upload);
+    const files = await upload;
     const bytes = files.reduce((sum, file) => sum + file.size, 0);
     deps.metrics.stored(files.length, bytes);
     return wantsJson(request.headers.accept)

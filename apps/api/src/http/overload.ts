@@ -1,6 +1,7 @@
 import underPressure from '@fastify/under-pressure';
 import { AppError } from '@stowage/shared/errors/app-error.ts';
 import type { FastifyInstance } from 'fastify';
+import type { Connections } from './connections.ts';
 
 /** Requests wait this long on average for their turn, in ms, before new ones are refused. */
 const MAX_EVENT_LOOP_DELAY = 1_000;
@@ -17,4 +18,11 @@ export async function refuseWhenOverloaded(
   maxEventLoopDelay = MAX_EVENT_LOOP_DELAY,
 ): Promise<void> {
   await app.register(underPressure, { maxEventLoopDelay, customError: Overloaded });
+}
+
+/** Refuses requests with 503 while so many are under way, those that wait for slow clients included. */
+export function boundRequests(app: FastifyInstance, connections: Connections, mostRequests: number): void {
+  app.addHook('onRequest', (_request, _reply, done) => {
+    done(connections.requests > mostRequests ? new Overloaded() : undefined);
+  });
 }

@@ -1,11 +1,12 @@
 import cors from '@fastify/cors';
 import type { FastifyInstance } from 'fastify';
 import { answerErrors } from './answer-errors.ts';
+import { type Connections, trackConnections } from './connections.ts';
 import { dropUnreadBodies } from './drop-body.ts';
 import { answerExpectations } from './expect-continue.ts';
 import type { MalformedRequests } from './malformed-requests.ts';
 import { describeRoutes } from './openapi.ts';
-import { refuseWhenOverloaded } from './overload.ts';
+import { boundRequests, refuseWhenOverloaded } from './overload.ts';
 import { logRequests } from './request-log.ts';
 import { setSecurityHeaders } from './security-headers.ts';
 import { createSlowBodies, DEFAULT_PACE, type Pace, type SlowBodies } from './slow-bodies.ts';
@@ -23,6 +24,20 @@ export interface HttpOptions {
   readonly pace?: Pace;
   /** How long the rest of a refused body is dropped, in ms. */
   readonly dropBodyMs?: number;
+  /** Most requests under way at once; more are answered with 503. */
+  readonly mostRequests?: number;
+  /** Most open connections; more are closed as they come. */
+  readonly mostConnections?: number;
+}
+
+const MOST_REQUESTS = 2_000;
+const MOST_CONNECTIONS = 5_000;
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** For stopping it in order. */
+    readonly connections: Connections;
+  }
 }
 
 /** What all routes share. Register it before them, on the instance made with `serverOptions`. */
@@ -31,6 +46,9 @@ export async function registerHttp(
   options: HttpOptions,
 ): Promise<{ slowBodies: SlowBodies }> {
   const { malformed, publicUrl, corsOrigins, version } = options;
+  app.server.maxConnections = options.mostConnections ?? MOST_CONNECTIONS;
+  const connections = trackConnections(app);
+  app.decorate('connections', connections);
   answerErrors(app);
   setSecurityHeaders(app, { https: publicUrl.startsWith('https:') });
   app.addHook('onSend', (request, _reply, payload, done) => {
@@ -50,6 +68,7 @@ export async function registerHttp(
       exposedHeaders: ['ETag', 'Content-Range', 'Content-Disposition', 'Retry-After', 'X-Request-Id'],
       maxAge: 600,
     });
+  boundRequests(app, connections, options.mostRequests ?? MOST_REQUESTS);
   await refuseWhenOverloaded(app);
   answerExpectations(app);
   const slowBodies = createSlowBodies(app, options.pace ?? DEFAULT_PACE);
