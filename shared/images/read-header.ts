@@ -1,5 +1,7 @@
 import sharp from 'sharp';
 import { AppError } from '../errors/app-error.ts';
+import { assertBoundedContainer } from './container-limits.ts';
+import { assertFitsMemory } from './decoder-memory.ts';
 import { assertNotTooLarge } from './input-limit.ts';
 import { PICTURE_FORMATS, type PictureFormat } from './picture-format.ts';
 import type { Size } from './thumbnail-size.ts';
@@ -20,6 +22,7 @@ export interface PictureHeader {
  * @throws AppError PICTURE_UNREADABLE, PICTURE_TOO_LARGE, PICTURE_FORMAT_NOT_RENDERED
  */
 export async function readHeader(bytes: Uint8Array, maxInputPixels: number): Promise<PictureHeader> {
+  assertBoundedContainer(bytes);
   let read: Awaited<ReturnType<ReturnType<typeof sharp>['metadata']>>;
   try {
     // The limit is checked below, where the refusal can say what is too large.
@@ -33,6 +36,7 @@ export async function readHeader(bytes: Uint8Array, maxInputPixels: number): Pro
   }
   const upright = { width: read.autoOrient.width, height: read.autoOrient.height };
   assertNotTooLarge(upright, maxInputPixels);
+  assertFitsMemory(read, bytes, maxInputPixels);
   const animated = (format === 'gif' || format === 'webp') && (read.pages ?? 1) > 1;
   return {
     format,

@@ -1,6 +1,7 @@
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import { AppError } from '../errors/app-error.ts';
+import { assertFileFitsMemory } from './decoder-memory.ts';
 import { openRenderProcess, type RenderProcess } from './render-process.ts';
 import type { RenderedPicture } from './render-request.ts';
 import { childIsClean, type RenderTask, renderIn } from './render-task.ts';
@@ -104,6 +105,14 @@ export function createRenderPool(options: RenderPoolOptions): RenderPool {
       await giveBack(child);
       throw error;
     });
+    try {
+      // The child would hold all of it.
+      assertFileFitsMemory(source.length, limits.maxInputPixels);
+    } catch (error) {
+      source.stream.destroy();
+      await giveBack(child);
+      throw error;
+    }
     const startedAt = performance.now();
     const report = (outcome: string) =>
       options.onRendered?.(outcome, (performance.now() - startedAt) / 1_000);

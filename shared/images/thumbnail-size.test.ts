@@ -17,6 +17,15 @@ test('50 megapixels are the most a thumbnail may have', () => {
   expect(fitsFormat({ width: 10_000, height: 5_001 }, 'jpeg')).toBe(false);
 });
 
+test('an AVIF and a GIF may have fewer, because their encoders take more memory; ahead still fewer', () => {
+  const refused = expect.objectContaining({ code: 'THUMBNAIL_TOO_LARGE' });
+  expect(() => assertFitsFormat({ width: 4096, height: 4150 }, 'avif')).not.toThrow();
+  expect(() => assertFitsFormat({ width: 4096, height: 4151 }, 'avif')).toThrow(refused);
+  expect(() => assertFitsFormat({ width: 4096, height: 6000 }, 'gif')).toThrow(refused);
+  expect(fitsFormat({ width: 3000, height: 3000 }, 'avif')).toBe(true);
+  expect(fitsFormat({ width: 3000, height: 3001 }, 'avif')).toBe(false);
+});
+
 test('a WebP has no side above 16,383 pixels, a JPEG may', () => {
   expect(fitsFormat({ width: 64, height: 16_383 }, 'webp')).toBe(true);
   expect(fitsFormat({ width: 64, height: 16_384 }, 'webp')).toBe(false);
