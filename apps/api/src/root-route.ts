@@ -34,7 +34,7 @@ const schema = {
       description: '`ok`, or with an Authorization header the current-user record.',
       content: { 'text/plain': { schema: Type.String() }, 'application/json': { schema: currentUserSchema } },
     },
-    ...problems(401, 431, 500, 503),
+    ...problems('UNAUTHENTICATED', 'DATABASE_UNAVAILABLE'),
   },
 };
 

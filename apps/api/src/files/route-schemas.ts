@@ -13,13 +13,42 @@ const tags = ['files'];
 const security = [{ bearer: [] }];
 const bytes = { content: { '*/*': { schema: Type.Unsafe<unknown>({ type: 'string', format: 'binary' }) } } };
 
-/** What a read may answer beside the bytes. */
+/** What a read may answer. */
 const readResponses = {
   200: { description: 'The bytes.', ...bytes },
   206: { description: 'The range asked for.', ...bytes },
   304: { description: 'The reader has it already.', type: 'null' },
-  ...problems(400, 404, 414, 416, 429, 431, 500, 503),
+  ...problems(
+    'INVALID_REQUEST',
+    'UNSUPPORTED_PARAMETER',
+    'INVALID_WIDTH',
+    'THUMBNAIL_TOO_LARGE',
+    'FILE_NOT_FOUND',
+    'URI_TOO_LONG',
+    'NOT_A_PICTURE',
+    'PICTURE_FORMAT_NOT_RENDERED',
+    'PICTURE_UNREADABLE',
+    'PICTURE_TOO_LARGE',
+    'RANGE_NOT_SATISFIABLE',
+    'DATABASE_UNAVAILABLE',
+    'OBJECT_NOT_FOUND',
+    'RENDER_CRASHED',
+    'RENDER_TIMED_OUT',
+    'OBJECT_STORE_UNAVAILABLE',
+    'SHUTTING_DOWN',
+  ),
 };
+
+/** What the owner of a file may be answered, or someone who is not. */
+const ofOneFile = problems(
+  'INVALID_REQUEST',
+  'INVALID_WIDTH',
+  'UNAUTHENTICATED',
+  'FORBIDDEN',
+  'FILE_NOT_FOUND',
+  'URI_TOO_LONG',
+  'DATABASE_UNAVAILABLE',
+);
 
 /** Describes the body; the route reads it by itself, while it arrives. */
 const uploadBody = Type.Object({
@@ -61,7 +90,23 @@ export const uploadSchema = {
         'application/json': { schema: Type.Array(uploadedFileSchema) },
       },
     },
-    ...problems(400, 401, 408, 413, 415, 431, 500, 503),
+    ...problems(
+      'INVALID_REQUEST',
+      'NO_FILE',
+      'TOO_MANY_FILES',
+      'MALFORMED_MULTIPART',
+      'UNAUTHENTICATED',
+      'REQUEST_TIMEOUT',
+      'FILE_TOO_LARGE',
+      'QUOTA_EXCEEDED',
+      'UNSUPPORTED_FILE_TYPE',
+      'DATABASE_UNAVAILABLE',
+      'OBJECT_STORE_WRITE_FAILED',
+      'OBJECT_STORE_UNAVAILABLE',
+      'UPLOAD_LEASE_LOST',
+      'IDEMPOTENT_REQUEST_IN_PROGRESS',
+      'SHUTTING_DOWN',
+    ),
   },
 };
 
@@ -71,7 +116,7 @@ export const readSchema = {
   params: nameParams,
   querystring: readQuery,
   headers: readHeaders,
-  response: { ...readResponses, ...problems(415) },
+  response: readResponses,
 };
 
 export const readWebpSchema = {
@@ -80,7 +125,7 @@ export const readWebpSchema = {
   params: nameParams,
   querystring: readQuery,
   headers: readHeaders,
-  response: { ...readResponses, ...problems(415) },
+  response: readResponses,
 };
 
 export const listSchema = {
@@ -88,7 +133,10 @@ export const listSchema = {
   security,
   summary: "A user's files, newest first",
   querystring: listQuery,
-  response: { 200: fileListSchema, ...problems(400, 401, 403, 404, 431, 500, 503) },
+  response: {
+    200: fileListSchema,
+    ...problems('INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'USER_NOT_FOUND', 'DATABASE_UNAVAILABLE'),
+  },
 };
 
 export const detailsSchema = {
@@ -96,7 +144,7 @@ export const detailsSchema = {
   security,
   summary: 'Everything about a file',
   params: nameParams,
-  response: { 200: fileDetailsSchema, ...problems(400, 401, 403, 404, 414, 431, 500, 503) },
+  response: { 200: fileDetailsSchema, ...ofOneFile },
 };
 
 export const deleteSchema = {
@@ -106,6 +154,6 @@ export const deleteSchema = {
   params: nameParams,
   response: {
     204: { description: 'No process serves it any more.', type: 'null' },
-    ...problems(400, 401, 403, 404, 414, 431, 500, 503),
+    ...ofOneFile,
   },
 };

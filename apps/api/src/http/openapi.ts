@@ -7,7 +7,7 @@ const DESCRIPTION = `Stores files, keeps each user's quota to the byte, and serv
 Accounts, logins and tokens are GraphQL: \`POST /graphql\`, with its own documentation at \`GET /graphql\` in a browser.
 Every error is \`application/problem+json\` (RFC 9457) with a stable \`code\`. Beside the statuses listed at each
 operation any request may be answered with 408 (too slow), 431 (headers too large) or 503 (overloaded, with
-Retry-After).`;
+Retry-After); a method that a path does not have is answered with 405 and \`Allow\`.`;
 
 /** The page loads nothing from elsewhere, and its styles are set by scripts that are its own. */
 const DOCS_CSP = {

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import { ERROR_CODES } from '@stowage/shared/errors/error-codes.ts';
+import type { ErrorCode } from '@stowage/shared/errors/error-codes.ts';
 import { Type } from 'typebox';
 import { PROBLEM_TYPE, STATUS_OF } from './problem-details.ts';
 
@@ -14,12 +14,23 @@ const problemSchema = Type.Object({
   details: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
 });
 
-/** The responses of a route that are problems, by status. */
-export function problems(...statuses: readonly number[]) {
+/** Any operation may give these, whatever it does. */
+const EVERYWHERE = ['HEADERS_TOO_LARGE', 'INTERNAL', 'OVERLOADED'] as const satisfies readonly ErrorCode[];
+
+/** What an operation with a JSON body may answer because of that body. */
+export const BODY_PROBLEMS = [
+  'INVALID_REQUEST',
+  'REQUEST_TIMEOUT',
+  'BODY_TOO_LARGE',
+  'UNSUPPORTED_MEDIA_TYPE',
+] as const satisfies readonly ErrorCode[];
+
+/** The responses of a route that are problems, by status: those named here, and what any operation may give. */
+export function problems(...codes: readonly ErrorCode[]) {
+  const byStatus = Object.groupBy(new Set([...codes, ...EVERYWHERE]), (code) => STATUS_OF[code]);
   return Object.fromEntries(
-    statuses.map((status) => {
-      const codes = ERROR_CODES.filter((code) => STATUS_OF[code] === status);
-      const description = `${STATUS_CODES[status] ?? 'Error'}: ${codes.join(', ')}.`;
+    Object.entries(byStatus).map(([status, given = []]) => {
+      const description = `${STATUS_CODES[status] ?? 'Error'}: ${given.join(', ')}.`;
       return [status, { description, content: { [PROBLEM_TYPE]: { schema: problemSchema } } }];
     }),
   );

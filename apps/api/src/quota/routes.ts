@@ -1,8 +1,9 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { Db } from '@stowage/shared/database/open-database.ts';
 import { AppError } from '@stowage/shared/errors/app-error.ts';
+import type { ErrorCode } from '@stowage/shared/errors/error-codes.ts';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { problems } from '../http/problem-schema.ts';
+import { BODY_PROBLEMS, problems } from '../http/problem-schema.ts';
 import { noteCallers, type RequireCaller } from '../http/require-caller.ts';
 import { validatorCompiler } from '../http/validation.ts';
 import { increaseQuota } from './increase-quota.ts';
@@ -18,11 +19,21 @@ export interface QuotaRoutesDeps {
   readonly relayKick: () => void;
 }
 
-const describe = (summary: string, ...statuses: readonly number[]) => ({
+const describe = (summary: string, ...codes: readonly ErrorCode[]) => ({
   tags: ['quota'],
   security: [{ bearer: [] }],
   summary,
-  response: { 200: quotaRecordSchema, ...problems(400, 401, 403, 404, ...statuses, 500, 503) },
+  response: {
+    200: quotaRecordSchema,
+    ...problems(
+      'INVALID_REQUEST',
+      'UNAUTHENTICATED',
+      'FORBIDDEN',
+      'USER_NOT_FOUND',
+      'DATABASE_UNAVAILABLE',
+      ...codes,
+    ),
+  },
 });
 
 /** GET /quota, POST /quota/increase, /quota/set and /quota/limit. The token is checked before the body is read. */
@@ -33,7 +44,7 @@ export async function quotaRoutes(scope: FastifyInstance, deps: QuotaRoutesDeps)
 
   app.setValidatorCompiler(validatorCompiler);
   // Fastify's own parser refuses `__proto__` without naming it; here the schema refuses it like any unknown field.
-  app.removeContentTypeParser('application/json');
+  app.removeAllContentTypeParsers();
   app.addContentTypeParser(
     'application/json',
     { parseAs: 'string' },
@@ -46,7 +57,12 @@ export async function quotaRoutes(scope: FastifyInstance, deps: QuotaRoutesDeps)
 
   app.post(
     '/quota/increase',
-    { schema: { ...describe('Adds to the bytes used', 413, 415), body: increaseBody } },
+    {
+      schema: {
+        ...describe('Adds to the bytes used', 'QUOTA_EXCEEDED', ...BODY_PROBLEMS),
+        body: increaseBody,
+      },
+    },
     async (request) => {
       const { user_id: userId, additional_bytes: additionalBytes } = request.body;
       const record = await increaseQuota(db, {
@@ -62,7 +78,7 @@ export async function quotaRoutes(scope: FastifyInstance, deps: QuotaRoutesDeps)
 
   app.post(
     '/quota/set',
-    { schema: { ...describe('Sets the bytes used', 413, 415), body: setBody } },
+    { schema: { ...describe('Sets the bytes used', 'QUOTA_EXCEEDED', ...BODY_PROBLEMS), body: setBody } },
     async (request) => {
       const { user_id: userId, new_quota_bytes: newQuotaBytes } = request.body;
       const record = await setQuota(db, {
@@ -78,7 +94,9 @@ export async function quotaRoutes(scope: FastifyInstance, deps: QuotaRoutesDeps)
 
   app.post(
     '/quota/limit',
-    { schema: { ...describe("Sets a user's limit; administrators only", 413, 415), body: limitBody } },
+    {
+      schema: { ...describe("Sets a user's limit; administrators only", ...BODY_PROBLEMS), body: limitBody },
+    },
     async (request) =>
       setLimit(db, {
         caller: callerOf(request),
