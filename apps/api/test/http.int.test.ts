@@ -42,6 +42,7 @@ beforeAll(async () => {
   app.get('/known', async () => {
     throw new AppError('RATE_LIMITED', 'Slowly.', { details: { retry_after_seconds: 30 } });
   });
+  app.route({ method: ['GET', 'HEAD', 'DELETE'], url: '/:name', handler: async () => 'a file' });
   app.get('/stream', async (_request, reply) => {
     const endless = new PassThrough();
     endless.write('began ');
@@ -122,6 +123,34 @@ describe('failures', () => {
     const client = await raw('BREW /echo HTTP/1.1\r\nhost: h\r\n\r\n');
     await client.until('HTTP/1.1 400 ');
   });
+
+  it('of a path that only looks like the name of a file', async () => {
+    for (const [method, path, allow] of [
+      ['DELETE', '/known?x=1', 'GET'],
+      ['PUT', '/known', 'GET'],
+      ['GET', '/echo', 'POST'],
+      ['DELETE', '/openapi.json', 'GET'],
+    ] as const) {
+      const refused = await fetch(url + path, { method, headers: { origin: 'https://app.example.org' } });
+      expect([refused.status, refused.headers.get('allow')], path).toEqual([405, allow]);
+      expect(await problem(refused)).toMatchObject({ code: 'METHOD_NOT_ALLOWED' });
+      expect(refused.headers.get('access-control-allow-origin')).toBe('https://app.example.org');
+    }
+    expect(await (await fetch(`${url}/a.jpg`, { method: 'DELETE' })).text()).toBe('a file');
+  });
+});
+
+describe('OPTIONS', () => {
+  it('tells the methods of a path', async () => {
+    for (const [path, allow] of [
+      ['/echo', 'POST'],
+      ['/a.jpg', 'DELETE, GET, HEAD'],
+    ]) {
+      const answer = await fetch(url + path, { method: 'OPTIONS' });
+      expect([answer.status, answer.headers.get('allow')], path).toEqual([204, allow]);
+    }
+    expect((await fetch(`${url}/nothing/here`, { method: 'OPTIONS' })).status).toBe(404);
+  });
 });
 
 describe('what is no request', () => {
@@ -182,7 +211,7 @@ describe('bodies', () => {
 
 describe('every answer', () => {
   it('has the security headers, and an id that nobody can smuggle', async () => {
-    for (const path of ['/nothing', '/crash', '/openapi.json']) {
+    for (const path of ['/nothing/here', '/crash', '/openapi.json']) {
       const { headers } = await fetch(url + path, { headers: { 'x-request-id': 'no {spaces}' } });
       expect(headers.get('x-content-type-options')).toBe('nosniff');
       expect(headers.get('content-security-policy')).toBe("default-src 'none'; frame-ancestors 'none'");
@@ -194,11 +223,11 @@ describe('every answer', () => {
 
   it('is one line in the log, without its query', async () => {
     lines.length = 0;
-    await fetch(`${url}/nothing?token=secret`, {
+    await fetch(`${url}/nothing/here?token=secret`, {
       headers: { 'x-request-id': 'log-me-once', authorization: 'Bearer hidden' },
     });
     const logged = lines.map((line) => JSON.parse(line)).filter((line) => line.requestId === 'log-me-once');
-    expect(logged).toMatchObject([{ msg: 'request', method: 'GET', path: '/nothing', status: 404 }]);
+    expect(logged).toMatchObject([{ msg: 'request', method: 'GET', path: '/nothing/here', status: 404 }]);
     expect(lines.join('')).not.toMatch(/secret|hidden/);
   });
 

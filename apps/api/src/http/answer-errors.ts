@@ -1,29 +1,10 @@
-import { AppError } from '@stowage/shared/errors/app-error.ts';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { toAppError } from './framework-errors.ts';
-import { noteRoutes } from './known-routes.ts';
 import { problemOf } from './problem-details.ts';
 
-/** Answers every failure of a request with problem details. Call it before any route is registered. */
+/** Answers every failure of a request with problem details. */
 export function answerErrors(app: FastifyInstance): void {
-  const routes = noteRoutes(app);
-
   app.setErrorHandler((error, request, reply) => sendProblem(error, request, reply));
-
-  app.setNotFoundHandler((request, reply) => {
-    const [path = '/'] = request.url.split('?');
-    const methods = routes.methodsOf(path);
-    if (methods.length === 0)
-      return sendProblem(new AppError('ROUTE_NOT_FOUND', 'There is nothing at this path.'), request, reply);
-    reply.header('allow', methods.join(', '));
-    return sendProblem(
-      new AppError('METHOD_NOT_ALLOWED', `This path has no ${request.method}.`, {
-        details: { allowed: methods },
-      }),
-      request,
-      reply,
-    );
-  });
 }
 
 /** Sends the answer to a failure, and logs one that is ours with its cause. */

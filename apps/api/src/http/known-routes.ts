@@ -3,6 +3,8 @@ import type { FastifyInstance } from 'fastify';
 /** Which methods a path has, for the difference between 404 and 405. */
 export interface KnownRoutes {
   methodsOf(path: string): string[];
+  /** Whether there is a route for exactly this path, without parameters. */
+  isFixed(path: string): boolean;
 }
 
 interface KnownRoute {
@@ -12,17 +14,24 @@ interface KnownRoute {
 
 /** Notes every route that is registered after it was called. */
 export function noteRoutes(app: FastifyInstance): KnownRoutes {
+  const fixed = new Map<string, Set<string>>();
   const routes: KnownRoute[] = [];
   app.addHook('onRoute', ({ url, method }) => {
     // The wildcard that CORS registers for preflights is not a path.
     if (url === '*') return;
-    routes.push({ pattern: patternOf(url), methods: typeof method === 'string' ? [method] : method });
+    const methods = typeof method === 'string' ? [method] : method;
+    if (/[:*]/.test(url)) routes.push({ pattern: patternOf(url), methods });
+    else fixed.set(url, new Set([...(fixed.get(url) ?? []), ...methods]));
   });
   return {
     methodsOf: (path) => {
-      const methods = routes.filter((route) => route.pattern.test(path)).flatMap((route) => route.methods);
+      // `/quota` is no file of that name, so what `/:name` can do does not count.
+      const methods =
+        fixed.get(path) ??
+        routes.filter(({ pattern }) => pattern.test(path)).flatMap((route) => route.methods);
       return [...new Set(methods)].sort();
     },
+    isFixed: (path) => fixed.has(path),
   };
 }
 

@@ -10,6 +10,7 @@ import { boundRequests, refuseWhenOverloaded } from './overload.ts';
 import { logRequests } from './request-log.ts';
 import { setSecurityHeaders } from './security-headers.ts';
 import { createSlowBodies, DEFAULT_PACE, type Pace, type SlowBodies } from './slow-bodies.ts';
+import { answerUnknownRoutes, refuseOtherMethods } from './unknown-routes.ts';
 import { validatorCompiler } from './validation.ts';
 
 export interface HttpOptions {
@@ -60,6 +61,7 @@ export async function registerHttp(
     done();
   });
   logRequests(app);
+  const routes = answerUnknownRoutes(app);
   if (corsOrigins.length > 0)
     await app.register(cors, {
       origin: [...corsOrigins],
@@ -68,6 +70,7 @@ export async function registerHttp(
       exposedHeaders: ['ETag', 'Content-Range', 'Content-Disposition', 'Retry-After', 'X-Request-Id'],
       maxAge: 600,
     });
+  refuseOtherMethods(app, routes);
   boundRequests(app, connections, options.mostRequests ?? MOST_REQUESTS);
   await refuseWhenOverloaded(app);
   answerExpectations(app);
