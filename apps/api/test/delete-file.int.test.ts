@@ -8,6 +8,7 @@ let database: TestDatabase;
 let owner: string;
 let file: TestFile;
 let kicks: number;
+let forgotten: string[];
 
 beforeAll(async () => {
   database = await openTestDatabase();
@@ -19,6 +20,7 @@ beforeEach(async () => {
   owner = await makeUser(database.db);
   file = await makeFile(database.db, owner);
   kicks = 0;
+  forgotten = [];
 });
 
 const relayKick = () => {
@@ -30,7 +32,12 @@ function remove(
   userId: string,
   { role = 'user' as 'user' | 'admin', stem = file.stem, extension = 'txt' } = {},
 ) {
-  const deps = { db: database.db, relayKick, settle: settled };
+  const deps = {
+    db: database.db,
+    relayKick,
+    settle: settled,
+    forget: (gone: string) => forgotten.push(gone),
+  };
   return deleteFile(deps, { caller: { userId, role }, stem, extension, requestId: 'req' });
 }
 
@@ -53,6 +60,7 @@ describe('deleting a file', () => {
     expect(await stateOf()).toBe('deleting');
     expect(await jobs()).toEqual([{ queue: 'cleanup', name: 'delete-file', request_id: 'req' }]);
     expect(kicks).toBe(1);
+    expect(forgotten).toEqual([file.stem]);
     expect(await faultsInBooks(database.db, owner)).toEqual([]);
   });
 

@@ -1,4 +1,5 @@
 import type { Db } from '@stowage/shared/database/open-database.ts';
+import { AppError } from '@stowage/shared/errors/app-error.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openTestDatabase, type TestDatabase } from '../../../scripts/testing/test-database.ts';
 import { makeFile, makeUser } from '../../../scripts/testing/test-rows.ts';
@@ -17,10 +18,12 @@ function lookUp() {
   let queries = 0;
   let time = 0;
   let isAway = false;
+  let breaks = 0;
   const db: Db = database.db.withPlugin({
     transformQuery: ({ node }) => {
       queries += 1;
       if (isAway) throw new Error('Postgres is away');
+      if (breaks-- > 0) throw new AppError('DATABASE_UNAVAILABLE', 'a connection broke');
       return node;
     },
     transformResult: async ({ result }) => result,
@@ -34,6 +37,9 @@ function lookUp() {
     },
     goAway: () => {
       isAway = true;
+    },
+    breakNext: (connections: number) => {
+      breaks = connections;
     },
   };
 }
@@ -82,6 +88,29 @@ describe('looking up a file', () => {
     files.pass(300_000 - 750);
     expect(files.lastKnown(stem)).toMatchObject({ id });
     files.pass(1);
+    expect(files.lastKnown(stem)).toBeUndefined();
+  });
+
+  it('asks again when a connection broke, before it says that Postgres does not answer', async () => {
+    const files = lookUp();
+    const { stem } = await makeFile(database.db, userId);
+    await files.find(stem);
+    await database.db.updateTable('files').set({ state: 'deleting' }).where('stem', '=', stem).execute();
+    files.pass(250);
+    files.breakNext(1);
+    expect(await files.find(stem)).toBeUndefined();
+    files.pass(250);
+    files.breakNext(2);
+    await expect(files.find(stem)).rejects.toThrow('broke');
+  });
+
+  it('forgets a file that was deleted here, also when Postgres goes away right after that', async () => {
+    const files = lookUp();
+    const { stem } = await makeFile(database.db, userId);
+    await files.find(stem);
+    files.forget(stem);
+    files.goAway();
+    await expect(files.find(stem)).rejects.toThrow('away');
     expect(files.lastKnown(stem)).toBeUndefined();
   });
 

@@ -13,6 +13,8 @@ export interface DeleteFileDeps {
   readonly db: Db;
   /** Publishes the job that was just committed. Nothing waits for it. */
   readonly relayKick: () => void;
+  /** Told the stem after the commit: this process knew the file, and must not believe that any longer. */
+  readonly forget?: (stem: string) => void;
   /** Waits, after the commit, until every process knows of the deletion. Default: 300 ms. */
   readonly settle?: () => Promise<unknown>;
 }
@@ -43,5 +45,6 @@ export async function deleteFile(deps: DeleteFileDeps, request: DeleteFile): Pro
   }
   // Whoever else deletes it in this moment is the one who queues the job; the answer waits just as long.
   if (await requestDeletion(deps.db, { fileId: file.id, requestId })) deps.relayKick();
+  deps.forget?.(stem);
   await (deps.settle ?? untilRowCopiesExpire)();
 }

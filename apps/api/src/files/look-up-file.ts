@@ -1,5 +1,6 @@
 import type { Db } from '@stowage/shared/database/open-database.ts';
 import type { FilesTable } from '@stowage/shared/database/schema.ts';
+import { AppError } from '@stowage/shared/errors/app-error.ts';
 import type { Selectable } from 'kysely';
 import { LRUCache } from 'lru-cache';
 
@@ -22,11 +23,16 @@ const COLUMNS = [
 /** The row of a stored file, as reading needs it. */
 export type StoredFile = Readonly<Pick<Selectable<FilesTable>, (typeof COLUMNS)[number]>>;
 
+/** Well below every deadline, so that both questions together stay within it. */
+const AT_ONCE_MS = 500;
+
 export interface FileLookUp {
   /** The row by its stem, at most `freshMs` old; undefined when there is none or it is being deleted. */
   find(stem: string): Promise<StoredFile | undefined>;
   /** What `find` last heard from Postgres, at most `staleMs` ago: for the time in which Postgres does not answer. */
   lastKnown(stem: string): StoredFile | undefined;
+  /** Drops what is known, because the file was deleted here: also when Postgres goes away now, it is not served again. */
+  forget(stem: string): void;
 }
 
 export interface FileLookUpOptions {
@@ -64,7 +70,10 @@ export function createFileLookUp(options: FileLookUpOptions): FileLookUp {
 
   function ask(stem: string, heard: Heard | undefined): Promise<StoredFile | undefined> {
     const at = now();
-    const answer = query(db, stem);
+    const answer = query(db, stem).catch((error: unknown) => {
+      if (!brokeAtOnce(error, now() - at)) throw error;
+      return query(db, stem);
+    });
     const asked: Asked = { at, answer, heard };
     known.set(stem, asked);
     answer.then(
@@ -86,7 +95,16 @@ export function createFileLookUp(options: FileLookUpOptions): FileLookUp {
       const heard = known.peek(stem)?.heard;
       return heard !== undefined && now() - heard.at <= staleMs ? heard.file : undefined;
     },
+    forget: (stem) => void known.delete(stem),
   };
+}
+
+/**
+ * Whether asking again may help: a connection that broke does not mean that Postgres is away, and what it said before
+ * is not to be believed yet. A server that hangs has cost enough time.
+ */
+function brokeAtOnce(error: unknown, afterMs: number): boolean {
+  return error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE' && afterMs < AT_ONCE_MS;
 }
 
 function query(db: Db, stem: string): Promise<StoredFile | undefined> {

@@ -13,6 +13,8 @@ export interface OwnerRoutesDeps {
   readonly db: Db;
   readonly requireCaller: RequireCaller;
   readonly relayKick: () => void;
+  /** Drops what this process knows of a file. */
+  readonly forget: (stem: string) => void;
   readonly thumbnailWidths: readonly number[];
 }
 

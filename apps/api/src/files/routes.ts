@@ -105,17 +105,18 @@ export async function filesRoutes(app: FastifyInstance, deps: FilesDeps): Promis
     });
   });
 
+  const files = createFileLookUp({ db });
   await app.register(async (scope) =>
     ownerRoutes(scope, {
       db,
       relayKick,
+      forget: files.forget,
       thumbnailWidths: settings.thumbnailWidths,
       requireCaller: async (request): Promise<Caller> =>
         requireSession(db, await verifyAccessToken(request.headers.authorization)),
     }),
   );
 
-  const files = createFileLookUp({ db });
   const cache = new ByteCache({ maxBytes: settings.readCacheBytes });
   const flights = new SingleFlight<CachedBytes>();
   await app.register(async (scope) =>
