@@ -24,7 +24,12 @@ interface Run {
 /** Round after round, until the time is over: each kind of trouble on its own, then mixed ones. */
 export async function runRounds(given: Omit<Run, 'users'>): Promise<void> {
   const { options, world, random, tally, signal } = given;
-  const users = await openUsers({ baseUrls: world.fleet.baseUrls, random: random.fork('users'), tally });
+  const users = await openUsers({
+    baseUrls: world.fleet.baseUrls,
+    isBlind: world.isBlind,
+    random: random.fork('users'),
+    tally,
+  });
   const sampler = await startSampler(world);
   const until = Date.now() + options.minutes * 60_000;
   const run = { ...given, users };

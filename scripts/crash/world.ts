@@ -34,10 +34,15 @@ export interface World {
   readonly db: Db;
   readonly store: ObjectStore;
   readonly backend: QueueBackend;
+  /** Whether the API's process at this address had trouble reaching Postgres just now. */
+  isBlind(baseUrl: string): boolean;
   /** Ends all faults and brings everything back. */
   heal(): Promise<void>;
   close(): Promise<void>;
 }
+
+/** The longest that a statement is waited for, and some time to try again. */
+const BLIND_MS = 8_000;
 
 export async function openWorld(options: {
   readonly folder: string;
@@ -138,6 +143,9 @@ export async function openWorld(options: {
       db,
       store,
       backend,
+      isBlind: (baseUrl) =>
+        postgres.wasAwayWithin(BLIND_MS) ||
+        fleet.apiAt(baseUrl).proxies.postgres.wasDisturbedWithin(BLIND_MS),
       async heal() {
         s3Proxy.setRules([]);
         disk.empty();

@@ -64,6 +64,13 @@ export class Fleet {
     return this.of('api').map(({ process }) => `http://127.0.0.1:${process.port}`);
   }
 
+  apiAt(baseUrl: string): Member {
+    const index = this.baseUrls.indexOf(baseUrl);
+    const found = this.of('api')[index];
+    if (found === undefined) throw new Error(`There is no API at ${baseUrl}.`);
+    return found;
+  }
+
   setFlow(flow: Flow): void {
     for (const { proxies } of this.members)
       for (const service of SERVICE_NAMES) proxies[service].setFlow(flow);

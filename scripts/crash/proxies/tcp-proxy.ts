@@ -11,6 +11,7 @@ export class TcpProxy {
   readonly #links = new Set<Link>();
   readonly #delayMs: () => number;
   #flow: Flow = 'pass';
+  #disturbedAt = Number.NEGATIVE_INFINITY;
   #trap: { readonly text: string; readonly onSprung: () => void } | undefined;
 
   private constructor(target: () => number, delayMs: () => number) {
@@ -34,6 +35,7 @@ export class TcpProxy {
 
   /** Changes what happens to all connections, those that are open too. */
   setFlow(flow: Flow): void {
+    if (this.#flow !== 'pass') this.#disturbedAt = performance.now();
     this.#flow = flow;
     if (flow === 'refuse') this.cut();
     for (const link of this.#links) link.setFlow(flow);
@@ -41,7 +43,13 @@ export class TcpProxy {
 
   /** Breaks all connections, so that both ends notice at once. */
   cut(): void {
+    this.#disturbedAt = performance.now();
     for (const link of this.#links) link.cut();
+  }
+
+  /** Whether something was wrong here within the last so many ms. */
+  wasDisturbedWithin(ms: number): boolean {
+    return this.#flow !== 'pass' || performance.now() - this.#disturbedAt < ms;
   }
 
   /**

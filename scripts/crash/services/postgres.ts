@@ -6,6 +6,8 @@ import type { Service } from './service.ts';
 export interface PostgresService extends Service {
   /** Of the database, on another port: that of a proxy. */
   urlAt(port: number): string;
+  /** Whether it was away within the last so many ms. */
+  wasAwayWithin(ms: number): boolean;
 }
 
 const TERM_GRACE_MS = 3_000;
@@ -17,6 +19,7 @@ export async function openPostgres(folder: string): Promise<PostgresService> {
   let server: EmbeddedPostgres | undefined = await open();
   const { port, url } = server;
   let starting: Promise<void> | undefined;
+  let awayAt = Number.NEGATIVE_INFINITY;
 
   async function end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const ending = server;
@@ -36,12 +39,15 @@ export async function openPostgres(folder: string): Promise<PostgresService> {
     end,
     ensure() {
       starting ??= (async () => {
-        server ??= await open(port);
+        if (server !== undefined) return;
+        server = await open(port);
+        awayAt = performance.now();
       })().finally(() => {
         starting = undefined;
       });
       return starting;
     },
+    wasAwayWithin: (ms) => server === undefined || performance.now() - awayAt < ms,
     async close() {
       await server?.close();
     },

@@ -29,16 +29,28 @@ export interface Users {
 /** Signs everybody up, and has the administrator set their limits. */
 export async function openUsers(options: {
   readonly baseUrls: readonly string[];
+  readonly isBlind: (baseUrl: string) => boolean;
   readonly random: Random;
   readonly tally: Tally;
 }): Promise<Users> {
-  const { baseUrls, tally } = options;
+  const { baseUrls, isBlind, tally } = options;
   const contents = await Contents.make();
   const open = async (name: string, account: Account, maxBytes: number, takesTurns: boolean) => {
     await account.authorization();
     const book = new UserBook(account.id);
     const random = options.random.fork(name);
-    return new LoadUser({ name, account, book, contents, baseUrls, random, tally, maxBytes, takesTurns });
+    return new LoadUser({
+      name,
+      account,
+      book,
+      contents,
+      baseUrls,
+      isBlind,
+      random,
+      tally,
+      maxBytes,
+      takesTurns,
+    });
   };
   const admin = await open('admin', new Account(baseUrls, ADMIN.email, ADMIN.password), 0, false);
   const all: LoadUser[] = [];

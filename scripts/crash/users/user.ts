@@ -11,6 +11,8 @@ export interface UserDeps {
   readonly book: UserBook;
   readonly contents: Contents;
   readonly baseUrls: readonly string[];
+  /** Whether the API's process at this address had trouble reaching Postgres just now. */
+  readonly isBlind: (baseUrl: string) => boolean;
   readonly random: Random;
   readonly tally: Tally;
 }
@@ -25,6 +27,7 @@ export class User {
   readonly contents: Contents;
   readonly baseUrls: readonly string[];
   readonly tally: Tally;
+  readonly isBlind: (baseUrl: string) => boolean;
   readonly #account: Account;
   readonly #random: Random;
 
@@ -34,6 +37,7 @@ export class User {
     this.contents = deps.contents;
     this.baseUrls = deps.baseUrls;
     this.tally = deps.tally;
+    this.isBlind = deps.isBlind;
     this.#account = deps.account;
     this.#random = deps.random;
   }
