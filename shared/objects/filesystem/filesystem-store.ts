@@ -17,9 +17,11 @@ import type {
 } from '../object-store.ts';
 import { removeDurably, removeEmptyFolders, UNFINISHED, writeDurably } from './durable-file.ts';
 import { FileRangeStream } from './file-range-stream.ts';
+
 import { moveDurably } from './move-file.ts';
 import { hasCode } from './system-error.ts';
 import { walkFolder } from './walk-folder.ts';
+import { watchFolder } from './watch-folder.ts';
 
 const MISSING = ['ENOENT', 'ENOTDIR', 'EISDIR'] as const;
 /** Files that are looked at together, so that a disk can answer out of order. */
@@ -134,7 +136,7 @@ export function openFilesystemStore(options: { readonly folder: string }): Objec
     }
   }
 
-  return {
+  const store: ObjectStore = {
     kind: 'filesystem',
     put,
     get,
@@ -147,6 +149,7 @@ export function openFilesystemStore(options: { readonly folder: string }): Objec
     check,
     close: () => Promise.resolve(),
   };
+  return watchFolder(store, root);
 }
 
 async function openFile(path: string): Promise<FileHandle> {

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -11,6 +11,7 @@ import { openFilesystemStore } from '../filesystem/filesystem-store.ts';
 
 const run = promisify(execFile);
 const jpeg = { contentType: 'image/jpeg' };
+const MARKER = '.stowage-objects';
 
 describe('the filesystem adapter', () => {
   let folder: string;
@@ -19,14 +20,15 @@ describe('the filesystem adapter', () => {
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
-  const names = async (): Promise<string[]> => (await readdir(folder, { recursive: true })).sort();
+  const names = async (): Promise<string[]> =>
+    (await readdir(folder, { recursive: true })).filter((name) => name !== MARKER).sort();
 
   it('makes its folder, for nobody else to read', async () => {
     const inner = join(folder, 'made', 'here');
     const store = openFilesystemStore({ folder: inner });
     await store.put('a/b', randomBytes(1), jpeg);
     const { stdout } = await run('find', [inner, '-printf', '%P %m\n']);
-    expect(stdout.trim().split('\n').sort()).toEqual(['700', 'a 700', 'a/b 600']);
+    expect(stdout.trim().split('\n').sort()).toEqual(['700', `${MARKER} 600`, 'a 700', 'a/b 600'].sort());
   });
 
   it('fails with OBJECT_STORE_WRITE_FAILED and removes its temporary file when the disk takes no more', async () => {
@@ -41,6 +43,33 @@ describe('the filesystem adapter', () => {
     expect(await limited(500_000)).toBe('500000');
     expect(await names()).toEqual(['a', 'a/b', 'a/b/object']);
   });
+
+  it.each(['gone', 'empty'] as const)(
+    'takes nothing for missing, removed or stored while its folder is %s, as a volume that came off is',
+    async (what) => {
+      const volume = join(folder, 'volume');
+      const store = openFilesystemStore({ folder: volume });
+      await store.put('a/b', randomBytes(10), jpeg);
+      await rename(volume, join(folder, 'elsewhere'));
+      if (what === 'empty') await mkdir(volume);
+
+      const unavailable = { code: 'OBJECT_STORE_UNAVAILABLE' };
+      const failed = { code: 'OBJECT_STORE_WRITE_FAILED' };
+      await expect(store.get('a/b')).rejects.toMatchObject(unavailable);
+      await expect(store.head('a/b')).rejects.toMatchObject(unavailable);
+      await expect(store.sizes(['a/b'])).rejects.toMatchObject(unavailable);
+      await expect(Array.fromAsync(store.list('a/'))).rejects.toMatchObject(unavailable);
+      await expect(store.check(AbortSignal.timeout(10_000))).rejects.toMatchObject(unavailable);
+      await expect(store.delete(['a/b'])).rejects.toMatchObject(failed);
+      await expect(store.put('a/c', randomBytes(10), jpeg)).rejects.toMatchObject(failed);
+      await expect(store.move('a/b', 'a/d')).rejects.toMatchObject(failed);
+
+      await rm(volume, { recursive: true, force: true });
+      await rename(join(folder, 'elsewhere'), volume);
+      expect(await store.head('a/b')).toBe(10);
+      expect(await store.head('a/c')).toBeUndefined();
+    },
+  );
 
   it('keeps the object that is there when a second write of the key fails', async () => {
     const store = openFilesystemStore({ folder });
