@@ -5,6 +5,7 @@ import { createLogger } from '@stowage/shared/logging/create-logger.ts';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { waitFor } from '../../../scripts/testing/wait-for.ts';
 import { registerHttp } from '../src/http/register-http.ts';
 import { serverOptions } from '../src/http/server-options.ts';
 import { openRaw, type RawClient } from './raw-client.ts';
@@ -124,6 +125,46 @@ describe('failures', () => {
     await client.until('HTTP/1.1 400 ');
   });
 
+  it('of a path out of the folder of the documentation, or of a file that is not in it', async () => {
+    for (const path of [
+      '/docs/static/../../package.json',
+      '/docs/static/%2e%2e/%2e%2e/package.json',
+      '/docs/static/..%2f..%2fpackage.json',
+      '/docs/static/..%5c..%5cpackage.json',
+      '/docs/static/%00',
+      '/docs/static/nothing.js',
+    ]) {
+      // fetch would resolve the dots by itself.
+      const client = await raw(`GET ${path} HTTP/1.1\r\nhost: h\r\n\r\n`);
+      expect(await client.until('"request_id"'), path).toMatch(
+        /^HTTP\/1.1 404 [\s\S]*"code":"ROUTE_NOT_FOUND"/,
+      );
+    }
+  });
+
+  it('of a path that cannot be read have the headers of every answer', async () => {
+    for (const [path, status] of [
+      ['/%zz', 400],
+      [`/${'x'.repeat(2_000)}`, 414],
+    ] as const) {
+      const { headers, status: given } = await fetch(url + path);
+      expect(given).toBe(status);
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('content-security-policy')).toBe("default-src 'none'; frame-ancestors 'none'");
+      expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+    }
+  });
+
+  it('that are no failures of ours are not logged as such', async () => {
+    lines.length = 0;
+    const client = await raw(
+      'POST /echo HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\ncontent-length: 80\r\n\r\n{"a"',
+    );
+    client.close();
+    await waitFor(() => lines.some((line) => line.includes('given up by the client')));
+    expect(lines.filter((line) => line.includes('"level":"error"'))).toEqual([]);
+  });
+
   it('of a path that only looks like the name of a file', async () => {
     for (const [method, path, allow] of [
       ['DELETE', '/known?x=1', 'GET'],
@@ -186,6 +227,22 @@ describe('what is no request', () => {
     client.send('nonsense\r\n\r\n');
     await client.untilClosed();
     expect(client.received()).not.toContain('problem');
+  });
+});
+
+describe('a client that sends without reading', () => {
+  it('is cut off before it takes up what others need', async () => {
+    const client = await raw('GET /stream HTTP/1.1\r\nhost: h\r\n\r\n'.repeat(33));
+    await client.untilClosed();
+    expect(app.connections.requests).toBe(0);
+  });
+
+  it('may have 32 requests under way', async () => {
+    const client = await raw(
+      `${'GET /openapi.json HTTP/1.1\r\nhost: h\r\n\r\n'.repeat(31)}GET /last HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n`,
+    );
+    await client.untilClosed();
+    expect(client.received().split('HTTP/1.1 200 OK')).toHaveLength(33);
   });
 });
 

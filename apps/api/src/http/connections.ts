@@ -14,6 +14,13 @@ export interface Connections {
   endAll(): void;
 }
 
+/**
+ * Requests that may wait on one connection for the answer to the one before. Ordinary clients send one at a time, and
+ * Node takes up all that arrive in one packet: somebody who sends thousands and reads nothing would take up all
+ * requests there may be.
+ */
+const MOST_AT_ONCE = 32;
+
 /** Keeps count. Call it before anything that may refuse a request. */
 export function trackConnections(app: FastifyInstance): Connections {
   /** With the number of requests under way on each. */
@@ -32,6 +39,11 @@ export function trackConnections(app: FastifyInstance): Connections {
   };
   app.addHook('onRequest', (request, reply, done) => {
     const { socket } = request.raw;
+    if ((sockets.get(socket) ?? 0) >= MOST_AT_ONCE) {
+      // Not handled any further: there is nobody who could be answered.
+      socket.destroy();
+      return;
+    }
     count(socket, 1);
     reply.raw.once('close', () => count(socket, -1));
     done();

@@ -32,6 +32,8 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
     rule: 'must be JSON',
   },
   FST_ERR_BAD_URL: { code: 'INVALID_REQUEST', message: 'The path is not encoded correctly.' },
+  // A path out of the folder of the documentation's page.
+  FST_STATIC_FORBIDDEN_PATH: { code: 'ROUTE_NOT_FOUND', message: 'There is nothing at this path.' },
   FST_ERR_MAX_PARAM_LENGTH: { code: 'URI_TOO_LONG', message: 'The path is too long.' },
   HPE_HEADER_OVERFLOW: { code: 'HEADERS_TOO_LARGE', message: 'The headers are too large.' },
   HPE_CHUNK_EXTENSIONS_OVERFLOW: { code: 'BODY_TOO_LARGE', message: 'The chunk extensions are too large.' },

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { AppError } from '@stowage/shared/errors/app-error.ts';
 import { toAppError } from './framework-errors.ts';
 import { problemOf } from './problem-details.ts';
+import { SECURITY_HEADERS } from './security-headers.ts';
 
 /** Answers what is no HTTP request at all, and then closes: what comes after it cannot be understood. */
 export interface MalformedRequests {
@@ -40,7 +41,7 @@ function rawAnswer(error: Error): string {
   const lines = Object.entries({
     ...headers,
     'content-length': String(Buffer.byteLength(text)),
-    'x-content-type-options': 'nosniff',
+    ...SECURITY_HEADERS,
     'x-request-id': body.request_id,
     connection: 'close',
   }).map(([name, value]) => `${name}: ${value}\r\n`);

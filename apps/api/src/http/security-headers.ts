@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
  * Headers of every answer. They are constants and set at once, because reads are answered in microseconds. Answers
  * that a browser may show (pictures, the documentation) replace Content-Security-Policy by their own.
  */
-const HEADERS = {
+export const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'referrer-policy': 'no-referrer',
@@ -21,7 +21,7 @@ export interface SecurityHeadersOptions {
 
 export function setSecurityHeaders(app: FastifyInstance, { https }: SecurityHeadersOptions): void {
   const headers = {
-    ...HEADERS,
+    ...SECURITY_HEADERS,
     ...(https && { 'strict-transport-security': `max-age=${ONE_YEAR_SECONDS}` }),
   };
   app.addHook('onRequest', (request, reply, done) => {

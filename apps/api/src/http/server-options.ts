@@ -8,6 +8,7 @@ import {
 } from 'fastify';
 import { sendProblem } from './answer-errors.ts';
 import { createMalformedRequests, type MalformedRequests } from './malformed-requests.ts';
+import { SECURITY_HEADERS } from './security-headers.ts';
 
 /** How long the head of a request may take, in ms. */
 const HEADERS_TIMEOUT = 30_000;
@@ -56,6 +57,8 @@ export function serverOptions({ logger, trustProxy, headersTimeout = HEADERS_TIM
       return503OnClosing: false,
       clientErrorHandler: malformed.onClientError,
       frameworkErrors: (error, request, reply) => {
+        // The hook that sets them for all others has not run.
+        reply.headers(SECURITY_HEADERS).header('x-request-id', request.id);
         sendProblem(error, request, reply);
       },
     },

@@ -31,7 +31,8 @@ export function refuseOtherMethods(app: FastifyInstance, routes: KnownRoutes): v
 
 function answerUnknown(routes: KnownRoutes, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const methods = routes.methodsOf(pathOf(request));
-  if (methods.length === 0)
+  // With the method among them a file of the documentation's page is meant that is not there.
+  if (methods.length === 0 || methods.includes(request.method))
     return sendProblem(new AppError('ROUTE_NOT_FOUND', 'There is nothing at this path.'), request, reply);
   reply.header('allow', methods.join(', '));
   if (request.method === 'OPTIONS') return reply.code(204).send();
