@@ -230,12 +230,29 @@ describe.each(objectStores())('over a bare connection, with the $name store', ({
     expect(await read.text()).toBe('text');
   });
 
-  it('a file name with a bare line break is no name: that part is not a file', async () => {
-    const user = await files.user();
-    const body = uploadBody('text', 'a\nb.txt');
-    const client = await begin({ token: user.token, contentLength: body.length });
-    client.send(body);
-    expect(await client.until('NO_FILE')).toMatch(/^HTTP\/1.1 400 /);
-    expect(await books(user)).toMatchObject(nothing);
-  });
+  it.each([
+    ['a bare line feed in its file name', 'form-data; name="file"; filename="a\nb.txt"'],
+    ['a bare carriage return in its file name', 'form-data; name="file"; filename="a\rb.txt"'],
+    ['another disposition', 'attachment; name="file"; filename="a.txt"'],
+    ['no end of its head', 'form-data; name="file"', '\r\n'],
+    [
+      'a line in its head that is no header',
+      'form-data; name="file"\r\n',
+      'nonsense\r\n\r\n',
+      'nonsense\r\n',
+    ],
+  ])(
+    'a part with %s is no part: nothing of the request is stored',
+    async (_what, disposition, end, first = '') => {
+      const user = await files.user();
+      const unreadable = `--b\r\n${first}content-disposition: ${disposition}${end ?? '\r\n\r\n'}text\r\n`;
+      const whole = uploadBody('text').replace('--b--\r\n', '');
+      for (const body of [`${whole}${unreadable}--b--\r\n`, `${unreadable}${uploadBody('text')}`]) {
+        const client = await begin({ token: user.token, contentLength: body.length });
+        client.send(body);
+        expect(await client.until('MALFORMED_MULTIPART')).toMatch(/^HTTP\/1.1 400 /);
+        expect(await books(user)).toMatchObject(nothing);
+      }
+    },
+  );
 });

@@ -2,7 +2,9 @@ import type { Readable } from 'node:stream';
 import type { MultipartFile } from '@fastify/multipart';
 import { AppError } from '@stowage/shared/errors/app-error.ts';
 import type { FastifyRequest } from 'fastify';
+import { countParts } from './count-parts.ts';
 import { fileTooLarge, type IncomingPart } from './receive-part.ts';
+import { boundaryOf } from './upload-request.ts';
 
 export interface ReadPartsOptions {
   readonly request: FastifyRequest;
@@ -23,10 +25,13 @@ export async function* readParts(options: ReadPartsOptions): AsyncGenerator<Inco
   const { request, maxFileBytes, maxBodyBytes } = options;
   const tooLarge = new AbortController();
   const signal = AbortSignal.any([options.signal, tooLarge.signal]);
-  let seen = 0;
+  let readBytes = 0;
+  let readableParts = 0;
+  const parts = countParts(boundaryOf(request));
   const count = (chunk: Buffer) => {
-    seen += chunk.length;
-    if (seen > maxBodyBytes) tooLarge.abort(fileTooLarge(maxFileBytes));
+    readBytes += chunk.length;
+    if (readBytes > maxBodyBytes) tooLarge.abort(fileTooLarge(maxFileBytes));
+    parts.take(chunk);
   };
   let current: Readable | undefined;
   let interrupt: ((reason: unknown) => void) | undefined;
@@ -36,10 +41,13 @@ export async function* readParts(options: ReadPartsOptions): AsyncGenerator<Inco
     interrupt?.(signal.reason);
   };
   signal.addEventListener('abort', onAbort, { once: true });
-  const parts = request.parts({
+  const iterator = request.parts({
     limits: { ...LIMITS, fileSize: Number.POSITIVE_INFINITY },
     // A part is a file by its name, whether or not the client gives it a file name or a type.
-    isPartAFile: (name, _type, fileName) => name === 'file' || fileName !== undefined,
+    isPartAFile: (name, _type, fileName) => {
+      readableParts += 1;
+      return name === 'file' || fileName !== undefined;
+    },
   });
   request.raw.on('data', count);
   try {
@@ -47,15 +55,18 @@ export async function* readParts(options: ReadPartsOptions): AsyncGenerator<Inco
       signal.throwIfAborted();
       const next = await new Promise<IteratorResult<unknown>>((resolve, reject) => {
         interrupt = reject;
-        parts.next().then(resolve, reject);
+        iterator.next().then(resolve, reject);
       });
-      if (next.done === true) return;
+      if (next.done === true) break;
       // Whatever the iterator gives is a part of one of the library's two kinds; fields have no stream.
       const part = next.value as MultipartFile | { file?: never };
       if (part.file === undefined) continue;
       current = part.file;
       yield { name: part.fieldname, fileName: part.filename, bytes: bytesOf(part.file, signal) };
     }
+    // The parser passes over a part whose headers it cannot read; nobody may believe that it was stored.
+    if (parts.count() !== readableParts)
+      throw new AppError('MALFORMED_MULTIPART', 'A part of the body has headers that cannot be read.');
   } catch (error) {
     throw explain(error, request, signal);
   } finally {
@@ -77,7 +88,7 @@ export async function* readParts(options: ReadPartsOptions): AsyncGenerator<Inco
 function explain(error: unknown, request: FastifyRequest, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason;
   if (error instanceof AppError) return error;
-  if (request.raw.destroyed && !request.raw.complete)
+  if (request.raw.destroyed && !request.raw.readableEnded)
     return new AppError('CLIENT_GONE', 'The client went away.', { cause: error });
   return new AppError('MALFORMED_MULTIPART', 'The body is not complete multipart/form-data.', {
     cause: error,

@@ -12,13 +12,18 @@ export function announcedBytes(request: FastifyRequest): number | undefined {
   return length === undefined ? undefined : Number(length);
 }
 
-/** @throws {AppError} NO_FILE when the body cannot hold files, MALFORMED_MULTIPART when nothing separates its parts */
-export function assertMultipart(request: FastifyRequest): void {
+/**
+ * What separates the parts of a multipart body.
+ * @throws {AppError} NO_FILE when the body cannot hold files, MALFORMED_MULTIPART when nothing separates its parts
+ */
+export function boundaryOf(request: FastifyRequest): string {
   const contentType = request.headers['content-type'] ?? '';
   if (!/^multipart\/form-data\s*(?:;|$)/i.test(contentType))
     throw new AppError('NO_FILE', 'Send the file as the part "file" of multipart/form-data.');
-  if (!/;\s*boundary\s*=\s*(?:"[^"]+"|[^\s;"]+)/i.test(contentType))
-    throw new AppError('MALFORMED_MULTIPART', 'The Content-Type has no boundary.');
+  const [, quoted, bare] = /;\s*boundary\s*=\s*(?:"([^"]+)"|([^\s;"]+))/i.exec(contentType) ?? [];
+  const boundary = quoted ?? bare;
+  if (boundary === undefined) throw new AppError('MALFORMED_MULTIPART', 'The Content-Type has no boundary.');
+  return boundary;
 }
 
 /** @throws {AppError} INVALID_REQUEST when there is one that is not 1 to 255 visible ASCII characters */

@@ -10,13 +10,7 @@ import { fileTooLarge } from './receive-part.ts';
 import { type ReceiveUploadDeps, receiveUpload } from './receive-upload.ts';
 import { uploadSchema } from './route-schemas.ts';
 import type { UploadPlaces } from './upload-places.ts';
-import {
-  announcedBytes,
-  assertMultipart,
-  FRAMING_BYTES,
-  idempotencyKeyOf,
-  wantsJson,
-} from './upload-request.ts';
+import { announcedBytes, boundaryOf, FRAMING_BYTES, idempotencyKeyOf, wantsJson } from './upload-request.ts';
 
 export interface UploadRouteDeps extends ReceiveUploadDeps {
   /** Checks the token without asking the database; *begin* checks the session. */
@@ -94,7 +88,7 @@ export async function uploadRoute(app: FastifyInstance, deps: UploadRouteDeps): 
   async function refuseAtOnce(request: FastifyRequest, principal: Principal): Promise<void> {
     try {
       if ((announcedBytes(request) ?? 0) > maxBodyBytes) throw fileTooLarge(maxFileBytes);
-      assertMultipart(request);
+      boundaryOf(request);
       idempotencyKeyOf(request);
     } catch (error) {
       await deps.requireSession(principal);
@@ -105,9 +99,12 @@ export async function uploadRoute(app: FastifyInstance, deps: UploadRouteDeps): 
   /** Aborted when the body will not come to its end. */
   function endOfBody({ raw }: FastifyRequest): AbortController {
     const ended = new AbortController();
-    raw.once('close', () => {
-      if (!raw.complete) ended.abort(new AppError('CLIENT_GONE', 'The client went away.'));
-    });
+    // Not `complete`: what had arrived and was not read yet is gone with the connection.
+    const onClose = () => {
+      if (!raw.readableEnded) ended.abort(new AppError('CLIENT_GONE', 'The client went away.'));
+    };
+    if (raw.destroyed) onClose();
+    else raw.once('close', onClose);
     deps.slowBodies.watch(raw, (error) => ended.abort(error));
     if (shutdown.aborted) ended.abort(shutdown.reason);
     return ended;
