@@ -139,6 +139,7 @@ describe.each(objectStores())('with the $name store', ({ options }) => {
       ['SVG', '<svg xmlns="http://www.w3.org/2000/svg"/>', 'a.txt'],
       ['XML', '<?xml version="1.0"?><a/>', 'a.txt'],
       ['text that is named as a program', 'harmless', 'a.exe'],
+      ['text that Windows would name as a program', 'harmless', 'a.exe. .'],
       ['text that is named as markup', 'harmless', 'a.HTML'],
       ['text with NUL', 'a\x00b', 'a.txt'],
       ['Latin-1', 'gr\xfc\xdfe', 'a.txt'],

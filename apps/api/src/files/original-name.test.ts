@@ -14,11 +14,15 @@ describe('the name that a client gives a file', () => {
     ['a\u202etxt.exe', 'atxt.exe'],
     ['broken \ud800 half', 'broken \ufffd half'],
     ['  spaces.txt ', 'spaces.txt'],
+    ['a.exe.', 'a.exe'],
+    ['a.exe ', 'a.exe'],
+    ['a.exe. .\u00a0..', 'a.exe'],
+    ['.hidden', '.hidden'],
   ])('%j is kept as %j', (given, kept) => {
     expect(cleanOriginalName(given)).toBe(kept);
   });
 
-  it.each([undefined, '', '.', '..', '/', 'a/', '\u0000\u0007'])('%j is none', (given) => {
+  it.each([undefined, '', '.', '..', '. .', '/', 'a/', '\u0000\u0007'])('%j is none', (given) => {
     expect(cleanOriginalName(given)).toBeNull();
   });
 
@@ -27,5 +31,6 @@ describe('the name that a client gives a file', () => {
     expect(kept).toBe(`${'🦄'.repeat(62)}.jpeg`);
     expect(Buffer.byteLength(kept ?? '')).toBeLessThanOrEqual(255);
     expect(cleanOriginalName('x'.repeat(4_096))).toBe('x'.repeat(255));
+    expect(cleanOriginalName(`a.exe${'.'.repeat(400)}b c`)).toBe('a.exe');
   });
 });

@@ -1,18 +1,23 @@
 /** Longest name that is kept, in bytes of UTF-8. */
 const MAX_BYTES = 255;
 
+/** Windows drops them when it saves a file: `a.exe.` becomes a program. */
+const DROPPED_END = /[.\s]+$/u;
+
 /**
  * The client's file name as it is kept and shown: its last path segment, without control characters and characters
- * that turn the direction of writing, at most 255 bytes. Null when nothing is left.
+ * that turn the direction of writing, nor dots and spaces at its end, at most 255 bytes. Null when nothing is left.
  */
 export function cleanOriginalName(name: string | undefined): string | null {
   const last = (name ?? '').toWellFormed().split(/[/\\]/).at(-1) ?? '';
   const visible = last
     .normalize('NFC')
     .replace(/[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '')
-    .trim();
-  const cut = cutToBytes(visible, MAX_BYTES);
-  return cut === '' || cut === '.' || cut === '..' ? null : cut;
+    .replace(DROPPED_END, '')
+    .trimStart();
+  // Where it is cut may be in the middle of dots.
+  const cut = cutToBytes(visible, MAX_BYTES).replace(DROPPED_END, '');
+  return cut === '' ? null : cut;
 }
 
 /** Cuts between characters, and keeps a short extension. */
