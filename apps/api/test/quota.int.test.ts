@@ -5,6 +5,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openTestDatabase, type TestDatabase } from '../../../scripts/testing/test-database.ts';
 import { faultsInBooks, makeFile, makeUser } from '../../../scripts/testing/test-rows.ts';
+import { toAppError } from '../src/http/framework-errors.ts';
 import { quotaRoutes } from '../src/quota/routes.ts';
 
 let database: TestDatabase;
@@ -20,8 +21,7 @@ beforeAll(async () => {
   database = await openTestDatabase();
   app = fastify();
   app.setErrorHandler((error, _request, reply) => {
-    const code = error instanceof AppError ? error.code : 'OTHER';
-    const details = error instanceof AppError ? error.details : {};
+    const { code, details } = toAppError(error);
     return reply.code(418).send({ code, details });
   });
   await app.register(quotaRoutes, {
@@ -155,6 +155,24 @@ describe('the quota operations', () => {
     expect(await increase(user, MAX - 999)).toEqual(refused('QUOTA_EXCEEDED'));
     expect(await set(user, MAX - 999)).toEqual(refused('QUOTA_EXCEEDED'));
     expect(await set(user, MAX - 1_000)).toEqual(record(user, MAX - 1_000));
+  });
+
+  it('take a body of JSON only', async () => {
+    const payload = JSON.stringify({
+      user_id: user,
+      new_quota_bytes: 1,
+      additional_bytes: 1,
+      max_quota_bytes: 1,
+    });
+    for (const url of ['/quota/increase', '/quota/set', '/quota/limit'])
+      for (const type of ['text/plain', 'application/xml', undefined]) {
+        const headers = {
+          authorization: `admin ${admin}`,
+          ...(type !== undefined && { 'content-type': type }),
+        };
+        const answer = await app.inject({ method: 'POST', url, headers, payload });
+        expect(answer.json(), `${url} ${type}`).toMatchObject({ code: 'UNSUPPORTED_MEDIA_TYPE' });
+      }
   });
 
   it('let only administrators set a limit, also below the usage', async () => {
