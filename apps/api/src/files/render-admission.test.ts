@@ -111,3 +111,15 @@ test('failed work gives its slot back', async () => {
   );
   await expect(admission.run('a', async () => 'done', never)).resolves.toBe('done');
 });
+
+test('a client that asks for many does not keep another waiting for all of them', async () => {
+  const { begin, end, started, settle } = scene({ slots: 2, slotsPerClient: 2 });
+  for (const name of ['a1', 'a2', 'a3', 'a4']) void begin(name, 'a');
+  void begin('b1', 'b');
+  void begin('b2', 'b');
+  await settle();
+  await end('a1');
+  expect(started).toEqual(['a1', 'a2', 'b1']);
+  await end('a2');
+  expect(started).toEqual(['a1', 'a2', 'b1', 'a3']);
+});

@@ -20,7 +20,8 @@ const RETRY_AFTER_SECONDS = 5;
 
 /**
  * Bounds the renders that readers cause: so many at once, so many for each client address, a short queue, and
- * beyond it OVERLOADED. First come, first served, except that a client at its own bound is passed over.
+ * beyond it OVERLOADED. First come, first served, except that clients with fewer renders under way go first: one
+ * that asks for many must not keep the others waiting for all of them.
  */
 export class RenderAdmission {
   readonly #slots: number;
@@ -55,21 +56,35 @@ export class RenderAdmission {
   }
 
   #hasRoomFor(client: string): boolean {
-    return this.#runningInAll < this.#slots && (this.#running.get(client) ?? 0) < this.#slotsPerClient;
+    return this.#runningInAll < this.#slots && this.#runningOf(client) < this.#slotsPerClient;
   }
 
   #enter(client: string): void {
     this.#runningInAll += 1;
-    this.#running.set(client, (this.#running.get(client) ?? 0) + 1);
+    this.#running.set(client, this.#runningOf(client) + 1);
   }
 
   #leave(client: string): void {
     this.#runningInAll -= 1;
-    const left = (this.#running.get(client) ?? 0) - 1;
+    const left = this.#runningOf(client) - 1;
     if (left > 0) this.#running.set(client, left);
     else this.#running.delete(client);
-    const next = this.#queue.find((waiting) => this.#hasRoomFor(waiting.client));
-    next?.admit();
+    this.#next()?.admit();
+  }
+
+  /** Of those for whom there is room the first of whose client has the fewest renders under way. */
+  #next(): Waiting | undefined {
+    let next: Waiting | undefined;
+    for (const waiting of this.#queue) {
+      if (!this.#hasRoomFor(waiting.client)) continue;
+      if (next === undefined || this.#runningOf(waiting.client) < this.#runningOf(next.client))
+        next = waiting;
+    }
+    return next;
+  }
+
+  #runningOf(client: string): number {
+    return this.#running.get(client) ?? 0;
   }
 
   /** Resolves when the caller has been entered. */
