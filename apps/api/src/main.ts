@@ -17,6 +17,7 @@ import { ensureAdministrator } from './accounts/ensure-administrator.ts';
 import { createPasswords } from './accounts/passwords.ts';
 import { createSigningKeys } from './accounts/signing-keys.ts';
 import { buildApp } from './app.ts';
+import { DATABASE_PATIENCE } from './database-patience.ts';
 import { stopServer } from './http/stop-server.ts';
 import { createThrottles, NO_THROTTLES } from './http/throttles.ts';
 import { openThrottlesStore } from './http/throttles-store.ts';
@@ -25,8 +26,6 @@ import { addQueueDashboard } from './ops/queue-dashboard.ts';
 const NAME = 'api';
 /** One picture in a request: readers give up long before workers do. */
 const RENDER_DEADLINE_MS = 20_000;
-/** Both, and a little more, pass before a request is answered that Postgres is away: 5 s are promised. */
-const DATABASE_PATIENCE = { connectTimeoutMs: 1_750, statementTimeoutMs: 2_750 };
 
 await runProcess(NAME, async (process) => {
   const { config, logger, timings, stopping, onClose } = process;

@@ -58,7 +58,7 @@ describe('the filesystem adapter', () => {
       await expect(store.get('a/b')).rejects.toMatchObject(unavailable);
       await expect(store.head('a/b')).rejects.toMatchObject(unavailable);
       await expect(store.sizes(['a/b'])).rejects.toMatchObject(unavailable);
-      await expect(Array.fromAsync(store.list('a/'))).rejects.toMatchObject(unavailable);
+      await expect(store.list('a/')[Symbol.asyncIterator]().next()).rejects.toMatchObject(unavailable);
       await expect(store.check(AbortSignal.timeout(10_000))).rejects.toMatchObject(unavailable);
       await expect(store.delete(['a/b'])).rejects.toMatchObject(failed);
       await expect(store.put('a/c', randomBytes(10), jpeg)).rejects.toMatchObject(failed);
