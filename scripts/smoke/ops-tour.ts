@@ -42,7 +42,10 @@ export async function tourOps(tour: Tour): Promise<void> {
       }
       assert.equal((await client.get('/docs', { accept: 'text/html' })).status, 200);
       assert.ok(Array.isArray((await json(await client.get('/.well-known/jwks.json'), 200)).keys));
-      assert.equal((await client.get('/graphql', { accept: 'text/html' })).status, 200);
+      const page = await client.get('/graphql', { accept: 'text/html' });
+      assert.equal(page.status, 200);
+      const [, script = ''] = /src="([^"]+\/graphiql\.js)"/.exec(await page.text()) ?? [];
+      assert.match(await (await client.get(`/${script}`)).text(), /GraphiQL/);
       assert.equal((await client.get('/graphql?query={users{id}}')).status, 405);
     },
   );

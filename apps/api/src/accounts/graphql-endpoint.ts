@@ -4,7 +4,7 @@ import { AppError } from '@stowage/shared/errors/app-error.ts';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type GraphQLSchema, NoSchemaIntrospectionCustomRule, parse, validate } from 'graphql';
 import { createHandler } from 'graphql-http';
-import { sendGraphiqlPage } from './graphiql-page.ts';
+import { serveGraphiql } from './graphiql-page.ts';
 import type { GraphqlContext } from './graphql-context.ts';
 import { maskErrors } from './graphql-errors.ts';
 import { aliasLimit } from './query-limits/alias-limit.ts';
@@ -29,7 +29,7 @@ function createSchema(deps: ResolverDeps): GraphQLSchema {
   return makeExecutableSchema({ typeDefs, resolvers: createResolvers(deps) });
 }
 
-/** `/graphql`: queries by POST, as GraphQL over HTTP has it; a page to try them for browsers. */
+/** `/graphql`: queries by POST, as GraphQL over HTTP has it; GraphiQL for browsers. */
 export async function graphqlEndpoint(app: FastifyInstance, deps: GraphqlEndpointDeps): Promise<void> {
   const { introspection } = deps;
   const handle = createHandler<FastifyRequest, { reply: FastifyReply }, GraphqlContext>({
@@ -65,12 +65,13 @@ export async function graphqlEndpoint(app: FastifyInstance, deps: GraphqlEndpoin
       .send(body ?? undefined);
   });
 
+  const sendGraphiql = introspection ? serveGraphiql(app) : undefined;
   app.get<{ Querystring: Record<string, unknown> }>(
     '/graphql',
     { schema: UNDESCRIBED },
     async (request, reply) => {
       const browser = /\btext\/html\b/.test(request.headers.accept ?? '');
-      if (introspection && browser && request.query.query === undefined) return sendGraphiqlPage(reply);
+      if (sendGraphiql && browser && request.query.query === undefined) return sendGraphiql(reply);
       reply.header('allow', 'POST');
       throw new AppError('METHOD_NOT_ALLOWED', 'Send queries by POST.');
     },
