@@ -26,14 +26,13 @@ export async function compareObjects<R extends DescribedObject>(
   rows: readonly R[],
 ): Promise<{ row: R; fault: ObjectFault }[]> {
   const sizes = await store.sizes(rows.map((row) => row.key));
-  const faults: { row: R; fault: ObjectFault }[] = [];
-  await pLimit(READS_AT_ONCE).map(rows, async (row) => {
+  const compared = await pLimit(READS_AT_ONCE).map(rows, async (row) => {
     signal.throwIfAborted();
     const size = sizes.get(row.key) === row.sizeBytes ? row.sizeBytes : await store.head(row.key, { signal });
     const fault = sizeFault(row, size) ?? (deep ? await hashFault(row) : undefined);
-    if (fault !== undefined) faults.push({ row, fault });
+    return fault === undefined ? [] : [{ row, fault }];
   });
-  return faults;
+  return compared.flat();
 
   async function hashFault(row: R): Promise<ObjectFault | undefined> {
     let sha256 = await readAndHash(store, row.key, signal);

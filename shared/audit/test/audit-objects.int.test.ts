@@ -187,16 +187,19 @@ describe.each(services())('the audit of objects and pictures on $name', ({ store
     });
 
     it('does not count what is uploaded, deleted or rendered while it looks', async () => {
-      const busy = whileListing(rig.store, async () => {
-        // Its rows were read, or its objects listed: now it changes.
+      // Rows were read, or objects listed: now they change.
+      const changeOriginals = async () => {
         await run(sql`UPDATE files SET state = 'deleting' WHERE id = ${live.file.id}::uuid`);
         await rig.store.delete([live.file.object_key]);
         const before = await rig.file(live.user);
         await run(sql`DELETE FROM files WHERE id = ${before.id}::uuid`);
         await rig.store.delete([before.object_key]);
+      };
+      const changeVariants = async () => {
         await run(sql`DELETE FROM variants WHERE file_id = ${live.picture.id}::uuid AND width = 64`);
         for (const format of ['png', 'webp'] as const) await rig.store.delete([variant(64, format)]);
-      });
+      };
+      const busy = whileLookedFor(rig.store, { originals: changeOriginals, variants: changeVariants });
       const { findings } = await rig.audit({ store: busy, windows: NO_WINDOWS });
       expect([findings.I1.violations, findings.I5.violations]).toEqual([0, 0]);
     });
@@ -260,17 +263,16 @@ describe.each(services())('the audit of objects and pictures on $name', ({ store
   });
 });
 
-/** The store, which lets something happen after the first objects were listed or looked for. */
-function whileListing(store: ObjectStore, happen: () => Promise<void>): ObjectStore {
-  let happened: Promise<void> | undefined;
-  const once = () => {
-    happened ??= happen();
-    return happened;
-  };
+/** The store, which lets something happen before it is first asked for objects under a prefix. */
+function whileLookedFor(store: ObjectStore, happens: Record<string, () => Promise<void>>): ObjectStore {
+  const waiting = new Map(Object.entries(happens));
   return {
     ...store,
     async sizes(keys) {
-      await once();
+      const [prefix = ''] = (keys[0] ?? '').split('/');
+      const happen = waiting.get(prefix);
+      waiting.delete(prefix);
+      await happen?.();
       return await store.sizes(keys);
     },
   };
