@@ -4,6 +4,7 @@ import type { Db } from '@stowage/shared/database/open-database.ts';
 import type { StoredFileAnswer } from '@stowage/shared/database/schema.ts';
 import { AppError } from '@stowage/shared/errors/app-error.ts';
 import { faultPoint } from '@stowage/shared/faults/fault-points.ts';
+import { withDeadline } from '@stowage/shared/queues/with-deadline.ts';
 import { abandonUpload } from '@stowage/shared/uploads/abandon-upload.ts';
 import type { FinishedUpload } from '@stowage/shared/uploads/finish-upload.ts';
 import { isUploadFinished } from '@stowage/shared/uploads/is-upload-finished.ts';
@@ -45,8 +46,8 @@ export interface IncomingUpload {
 
 const PART_NAME = 'file';
 
-/** How long to ask Postgres whether an upload whose reply was lost is finished. */
-const SETTLE_MS = 5_000;
+/** How long after *finish* was sent Postgres is asked whether it was done, when its reply is lost: 5 s are promised. */
+const SETTLE_MS = 4_750;
 const SETTLE_PAUSE_MS = 250;
 
 /**
@@ -155,8 +156,9 @@ async function drain(part: IncomingPart): Promise<void> {
 
 /** From here on nothing is taken back: once sent, *finish* may be committed whatever comes back. */
 async function finish(deps: ReceiveUploadDeps, userId: string, upload: FinishedUpload): Promise<void> {
+  const sentAt = performance.now();
   const outcome = await deps.batcher.finish({ userId, upload }).catch(async (error: unknown) => {
-    if (await settle(deps, upload)) return 'finished' as const;
+    if (await settle(deps, upload, sentAt + SETTLE_MS)) return 'finished' as const;
     throw error;
   });
   if (outcome === 'lease-lost') throw leaseLost();
@@ -167,11 +169,15 @@ async function finish(deps: ReceiveUploadDeps, userId: string, upload: FinishedU
   }
 }
 
-async function settle({ db, onError }: ReceiveUploadDeps, upload: FinishedUpload): Promise<boolean> {
-  const until = performance.now() + SETTLE_MS;
-  while (performance.now() < until) {
+/** False also when Postgres did not tell in time. */
+async function settle(
+  { db, onError }: ReceiveUploadDeps,
+  upload: FinishedUpload,
+  until: number,
+): Promise<boolean> {
+  for (let left = until - performance.now(); left > 0; left = until - performance.now()) {
     try {
-      return await isUploadFinished(db, upload);
+      return await withDeadline(isUploadFinished(db, upload), AbortSignal.timeout(Math.ceil(left)));
     } catch (error) {
       onError(error);
       await sleep(SETTLE_PAUSE_MS);

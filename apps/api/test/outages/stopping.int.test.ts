@@ -1,3 +1,4 @@
+import { AppError } from '@stowage/shared/errors/app-error.ts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readBooks } from '../../../../scripts/testing/test-rows.ts';
 import { objectStores } from '../../../../scripts/testing/test-services.ts';
@@ -109,6 +110,34 @@ describe('a server that is told to stop', () => {
       .where('user_id', '=', user.id)
       .execute();
     expect(rows.map(({ state }) => state)).not.toContain('open');
+  });
+
+  it.each(['keep-alive', 'close'])(
+    'does not wait for the rest of a body that it has cut off (connection: %s)',
+    async (connection) => {
+      const client = await connected();
+      const headers = [`connection: ${connection}`];
+      client.send(uploadHead({ token: user.token, contentLength: 9_000_000, headers }));
+      client.send(uploadBody('x'.repeat(1_000_000)).slice(0, 1_000_000));
+      await waitFor(async () => (await readBooks(files.db, user.id)).uploads > 0);
+      await stop({ graceMs: 300, cutMs: NEVER }).stopped;
+      await client.untilClosed();
+      expect(client.received()).toContain('SHUTTING_DOWN');
+    },
+  );
+
+  it('does not wait for the rest of a refused body, however it is closed', async () => {
+    const client = await connected();
+    client.send(uploadHead({ contentLength: 9_000_000, headers: ['connection: close'] }));
+    await client.until('UNAUTHENTICATED');
+    const cutOff = await connected();
+    cutOff.send(uploadHead({ token: user.token, contentLength: 9_000_000 }));
+    await waitFor(async () => (await readBooks(files.db, user.id)).uploads > 0);
+    const closed = files.app.close();
+    files.shutdown.abort(new AppError('SHUTTING_DOWN', 'The server is being stopped. Try again.'));
+    await closed;
+    await client.untilClosed();
+    expect(await cutOff.until('SHUTTING_DOWN')).toMatch(/^HTTP\/1.1 503 /);
   });
 
   it('waits neither for connections without a request, nor for readers that do not read', async () => {
