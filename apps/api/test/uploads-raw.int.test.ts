@@ -95,6 +95,24 @@ describe.each(objectStores())('over a bare connection, with the $name store', ({
       expect(await client.until('.txt')).toContain('HTTP/1.1 200 OK');
     });
 
+    it.each([
+      ['that wants the connection closed', ['connection: close'], 'HTTP/1.1'],
+      ['of HTTP/1.0', [], 'HTTP/1.0'],
+    ])('also of a client %s', async (_who, headers, version) => {
+      const client = await openRaw(files.port);
+      clients.push(client);
+      // Such a client looks at the answer only when it has sent everything.
+      client.socket.pause();
+      client.send(uploadHead({ contentLength: MAX_FILE_BYTES, headers }).replace('HTTP/1.1', version));
+      for (let sent = 0; sent < MAX_FILE_BYTES; sent += 1_000_000)
+        await new Promise((resolve, reject) =>
+          client.socket.write(Buffer.alloc(1_000_000), (error) => (error ? reject(error) : resolve(null))),
+        );
+      client.socket.resume();
+      expect(await client.until('UNAUTHENTICATED')).toMatch(/^HTTP\/1.1 401 [\s\S]*connection: close\r\n/i);
+      await client.untilClosed();
+    });
+
     it('also when it was read for a while', async () => {
       const user = await files.user();
       const body = uploadBody(`<html>${'x'.repeat(5_000_000)}`);

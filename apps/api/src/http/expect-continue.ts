@@ -35,6 +35,11 @@ export function answerExpectations(app: FastifyInstance): void {
   });
 }
 
+/** Whether the client does not send the body unless it is asked for it, and was not. */
+export function waitsForContinue(request: IncomingMessage): boolean {
+  return waiting.has(request);
+}
+
 /** Sends `100 Continue` if the client waits for it. */
 export function letBodyCome(request: FastifyRequest, reply: FastifyReply): void {
   if (waiting.delete(request.raw)) reply.raw.writeContinue();
