@@ -26,6 +26,13 @@ export interface LoggerOptions {
   readonly destination?: DestinationStream;
 }
 
+/**
+ * Lines are written together, a page at a time and 100 ms late at most: a write for each line cost more than all else
+ * that a cached read takes. A page is what a pipe that several processes share takes at once, so lines stay whole.
+ * What is left is written when the process exits, and a `fatal` line at once.
+ */
+const TOGETHER = { sync: false, minLength: 3_584, maxWrite: 4_096, periodicFlush: 100 };
+
 /** JSON lines with ISO times and without secrets. */
 export function createLogger({ name, level, destination }: LoggerOptions): Logger {
   const options = {
@@ -41,5 +48,5 @@ export function createLogger({ name, level, destination }: LoggerOptions): Logge
       censor: '[redacted]',
     },
   };
-  return destination === undefined ? pino(options) : pino(options, destination);
+  return pino(options, destination ?? pino.destination(TOGETHER));
 }
