@@ -14,8 +14,17 @@ export function createHttpMetrics(registry: Registry): HttpMetrics {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60],
     registers: [registry],
   });
+  // The labels of a series are checked and sorted once, not at every request.
+  const series = new Map<string, ReturnType<typeof durations.labels>>();
   return {
-    answered: (method, route, status, seconds) =>
-      durations.observe({ method, route, status: String(status) }, seconds),
+    answered(method, route, status, seconds) {
+      const key = `${method} ${status} ${route}`;
+      let one = series.get(key);
+      if (one === undefined) {
+        one = durations.labels({ method, route, status: String(status) });
+        series.set(key, one);
+      }
+      one.observe(seconds);
+    },
   };
 }

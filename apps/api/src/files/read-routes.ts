@@ -62,8 +62,13 @@ export async function readRoutes(app: FastifyInstance, deps: ReadRoutesDeps): Pr
       extension,
       width,
       webp,
-      clientIp: throttledAddress(request.ip),
-      signal: readerGone(reply),
+      // Found out only when it is asked for: what is in memory needs neither.
+      get clientIp() {
+        return throttledAddress(request.ip);
+      },
+      get signal() {
+        return readerGone(reply);
+      },
     };
     const thumbnail = await readThumbnail(deps.thumbnails, asked);
     const { bytes } = thumbnail;
@@ -88,9 +93,11 @@ function refuseOverlay(query: Record<string, unknown>): void {
 /** Aborted when the connection ends before the answer did. */
 function readerGone({ raw }: FastifyReply): AbortSignal {
   const gone = new AbortController();
-  raw.once('close', () => {
+  const onClose = () => {
     if (!raw.writableFinished) gone.abort(new AppError('CLIENT_GONE', 'The client went away.'));
-  });
+  };
+  if (raw.closed) onClose();
+  else raw.once('close', onClose);
   return gone.signal;
 }
 
