@@ -1,5 +1,8 @@
+import { AppError } from '@stowage/shared/errors/app-error.ts';
+import { GraphQLError } from 'graphql';
 import { auditServer } from 'graphql-http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { maskErrors } from '../src/accounts/graphql-errors.ts';
 import { type AccountsClient, type AccountsFixture, openAccounts, PASSWORD } from './accounts-fixture.ts';
 
 let accounts: AccountsFixture;
@@ -159,9 +162,51 @@ describe('errors', () => {
     expect(accounts.lines.some((line) => line.includes('secret cause'))).toBe(true);
   });
 
-  it('in the query are told as they are', async () => {
-    expect((await client.post('{ nothing }')).json().errors[0].message).toContain('nothing');
-    expect((await client.post('{')).json().errors[0].message).toContain('Syntax Error');
+  it.each([
+    ['an unknown field', '{ nothing }', undefined, 'nothing'],
+    ['a syntax error', '{', undefined, 'Syntax Error'],
+    ['a query of too many tokens', `{ ${'__typename '.repeat(1_000)}}`, undefined, 'tokens'],
+    [
+      'variables that do not fit',
+      'mutation ($params: LoginInput!) { login(params: $params) { statusCode } }',
+      { params: { email: 'a@example.org' } },
+      'password',
+    ],
+    ['a body without a query', undefined, undefined, 'Missing query'],
+  ])('tell what is wrong with %s, and have a code', async (_, query, variables, text) => {
+    for (const accept of ['application/json', 'application/graphql-response+json']) {
+      const { errors } = (await client.post(query as string, variables, { accept })).json();
+      expect(errors[0]).toMatchObject({ extensions: { code: 'QUERY_INVALID' } });
+      expect(errors[0].message).toContain(text);
+    }
+  });
+
+  it('tell where in the query they are', async () => {
+    const { errors } = (await client.post('{ nothing }')).json();
+    expect(errors[0].locations).toEqual([{ line: 1, column: 3 }]);
+  });
+
+  it('of a code that no operation on accounts announces are masked, and so is what a dependency said', () => {
+    const logged: object[] = [];
+    const log = { error: (fields: object) => logged.push(fields) };
+    const masked = (code: 'QUOTA_EXCEEDED' | 'DATABASE_UNAVAILABLE' | 'UNAUTHENTICATED') => {
+      const cause = new AppError(code, 'told by the cause');
+      const errors = [new GraphQLError('told by the cause', { originalError: cause, path: ['users'] })];
+      const [error] = maskErrors({ data: null, errors }, log).errors ?? [];
+      return [error?.extensions.code, error?.message === 'told by the cause'];
+    };
+    expect(masked('QUOTA_EXCEEDED')).toEqual(['INTERNAL', false]);
+    expect(masked('DATABASE_UNAVAILABLE')).toEqual(['DATABASE_UNAVAILABLE', false]);
+    expect(logged).toHaveLength(2);
+    expect(masked('UNAUTHENTICATED')).toEqual(['UNAUTHENTICATED', true]);
+    expect(logged).toHaveLength(2);
+  });
+
+  it('of the request have a body, too', async () => {
+    const type = (await client.post('{ __typename }', {}, { 'content-type': 'text/plain' })).json();
+    expect(type).toMatchObject({ status: 415, code: 'UNSUPPORTED_MEDIA_TYPE' });
+    const accept = (await client.post('{ __typename }', {}, { accept: 'text/html' })).json();
+    expect(accept).toMatchObject({ status: 406, code: 'NOT_ACCEPTABLE' });
   });
 });
 

@@ -1,10 +1,10 @@
 import { AppError } from '@stowage/shared/errors/app-error.ts';
+import type { ResponseCode } from './graphql-codes.ts';
 
 /** What is wrong with one field of an input. */
 export interface FieldError {
   readonly field: string;
-  /** A stable UPPER_SNAKE word. */
-  readonly code: string;
+  readonly code: ResponseCode;
   readonly message: string;
 }
 

@@ -6,7 +6,7 @@ import { type GraphQLSchema, NoSchemaIntrospectionCustomRule, parse, validate } 
 import { createHandler } from 'graphql-http';
 import { serveGraphiql } from './graphiql-page.ts';
 import type { GraphqlContext } from './graphql-context.ts';
-import { maskErrors } from './graphql-errors.ts';
+import { codedError, maskErrors } from './graphql-errors.ts';
 import { aliasLimit } from './query-limits/alias-limit.ts';
 import { depthLimit } from './query-limits/depth-limit.ts';
 import { oneCredentialField } from './query-limits/one-credential-field.ts';
@@ -22,6 +22,12 @@ const MAX_TOKENS = 1_000;
 /** GraphQL describes itself. */
 const UNDESCRIBED = { hide: true };
 const LIMITS = [depthLimit({ depth: 6, introspectionDepth: 15 }), aliasLimit(10), oneCredentialField];
+
+/** What graphql-http refuses without a word. */
+const REFUSALS = new Map([
+  [406, () => new AppError('NOT_ACCEPTABLE', 'The answer can be application/json only.')],
+  [415, () => new AppError('UNSUPPORTED_MEDIA_TYPE', 'Send the query as application/json in UTF-8.')],
+]);
 
 /** The schema with its resolvers. */
 function createSchema(deps: ResolverDeps): GraphQLSchema {
@@ -40,6 +46,7 @@ export async function graphqlEndpoint(app: FastifyInstance, deps: GraphqlEndpoin
       // "Did you mean" would give the schema away piece by piece.
       validate(schema, document, rules, { hideSuggestions: !introspection }),
     validationRules: introspection ? LIMITS : [...LIMITS, NoSchemaIntrospectionCustomRule],
+    formatError: codedError,
     onOperation: ({ raw }, _args, result) => maskErrors(result, raw.log),
   });
 
@@ -58,6 +65,8 @@ export async function graphqlEndpoint(app: FastifyInstance, deps: GraphqlEndpoin
       raw: request,
       context: { reply },
     });
+    const refusal = REFUSALS.get(init.status);
+    if (refusal !== undefined) throw refusal();
     reply.header('cache-control', 'no-store');
     return reply
       .code(init.status)

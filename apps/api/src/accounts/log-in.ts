@@ -69,7 +69,7 @@ export async function logIn(
     if (deps.signupVerification === 'required' && user.email_verified_at === null)
       throw new AppError(
         'EMAIL_NOT_VERIFIED',
-        'Verify the address first: the token is in the mail of the sign-up.',
+        'Verify the address first, with the token from the mail. Signing up again sends a new one.',
       );
 
     const sessionId = randomUUID();

@@ -1,11 +1,12 @@
 import { AppError } from '@stowage/shared/errors/app-error.ts';
 import type { ErrorCode } from '@stowage/shared/errors/error-codes.ts';
 import type { FieldError } from './field-errors.ts';
+import type { ResponseCode } from './graphql-codes.ts';
 
 /** An `Error` of the schema. */
 export interface OutcomeError {
   readonly field: string | null;
-  readonly code: string;
+  readonly code: ResponseCode;
   readonly message: string;
 }
 
@@ -19,8 +20,8 @@ export interface Outcome {
 /** Not an outcome: it becomes a GraphQL error. */
 const RAISED = 'raised';
 
-/** How a failure is told in a response. */
-const OUTCOMES = {
+/** How a failure is told in a response: its statusCode. */
+export const OUTCOMES = {
   INVALID_REQUEST: 400,
   INVALID_VERIFICATION_TOKEN: 400,
   USER_NOT_FOUND: 400,

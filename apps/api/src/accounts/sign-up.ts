@@ -41,6 +41,7 @@ export async function signUp(
   const passwordHash = await deps.passwords.hash(account.password);
   const required = deps.signupVerification === 'required';
 
+  let mailsAgain = false;
   const made = await deps.db.transaction().execute(async (trx) => {
     const user = await insertUser(trx, account, passwordHash);
     if (user !== undefined) {
@@ -55,14 +56,16 @@ export async function signUp(
       .executeTakeFirst();
     if (known === undefined) return undefined;
     if (required) await insertSignUp(trx, known.id, account, passwordHash, client.requestId);
-    else if (known.email_verified_at === null && known.password_hash !== null)
+    else if (known.email_verified_at === null && known.password_hash !== null) {
       await insertSignUp(trx, known.id, known, known.password_hash, client.requestId);
+      mailsAgain = true;
+    }
     return undefined;
   });
   deps.relayKick();
 
   if (required) return undefined;
-  if (made === undefined) throw new AppError('EMAIL_TAKEN', 'There is an account with this address already.');
+  if (made === undefined) throw emailTaken(mailsAgain);
   return userRecord(made);
 }
 
@@ -105,4 +108,12 @@ async function insertSignUp(
   await insertJobs(trx, [
     { name: 'send-mail', payload: { v: 1, mail: 'verify-sign-up', signUpId: id }, requestId },
   ]);
+}
+
+function emailTaken(mailsAgain: boolean): AppError {
+  const taken = 'There is an account with this address already.';
+  const message = mailsAgain ? `${taken} A new mail to verify it is on its way.` : taken;
+  return new AppError('EMAIL_TAKEN', message, {
+    details: { errors: [{ field: 'email', code: 'EMAIL_TAKEN', message }] },
+  });
 }

@@ -57,7 +57,8 @@ function invalidToken(): AppError {
         {
           field: 'token',
           code: 'INVALID_VERIFICATION_TOKEN',
-          message: 'Wrong, used or expired. Sign up again to get a new one.',
+          message:
+            'Wrong, used or expired. Unless the address is verified already, sign up again to get a new one.',
         },
       ],
     },

@@ -1,4 +1,5 @@
-import { GraphQLError, type ValidationRule } from 'graphql';
+import type { ValidationRule } from 'graphql';
+import { queryError } from '../graphql-errors.ts';
 import { measureFields } from './measure-fields.ts';
 
 /** Refuses operations with more aliases than allowed: an alias makes the same field run again. */
@@ -13,10 +14,7 @@ export function aliasLimit(most: number): ValidationRule {
       );
       if (aliases > most)
         context.reportError(
-          new GraphQLError(`The query has more than ${most} aliases.`, {
-            nodes: operation,
-            extensions: { code: 'TOO_MANY_ALIASES' },
-          }),
+          queryError('TOO_MANY_ALIASES', `The query has more than ${most} aliases.`, operation),
         );
     },
   });

@@ -1,4 +1,5 @@
-import { GraphQLError, type ValidationRule } from 'graphql';
+import type { ValidationRule } from 'graphql';
+import { queryError } from '../graphql-errors.ts';
 import { measureFields } from './measure-fields.ts';
 
 /** Refuses operations that nest deeper than allowed. Introspection nests deeper than anything else by its nature. */
@@ -18,10 +19,7 @@ export function depthLimit(limits: { depth: number; introspectionDepth: number }
       );
       if (depth > limits.depth)
         context.reportError(
-          new GraphQLError(`The query nests deeper than ${limits.depth} levels.`, {
-            nodes: operation,
-            extensions: { code: 'QUERY_TOO_DEEP' },
-          }),
+          queryError('QUERY_TOO_DEEP', `The query nests deeper than ${limits.depth} levels.`, operation),
         );
     },
   });

@@ -1,4 +1,5 @@
-import { GraphQLError, type ValidationRule } from 'graphql';
+import type { ValidationRule } from 'graphql';
+import { queryError } from '../graphql-errors.ts';
 import { measureFields } from './measure-fields.ts';
 
 const CREDENTIAL_FIELDS = new Set(['login', 'basicAuthSignUp', 'verifySignupToken', 'updateToken']);
@@ -14,10 +15,11 @@ export const oneCredentialField: ValidationRule = (context) => ({
     );
     if (fields > 1)
       context.reportError(
-        new GraphQLError(`A request may hold one of ${[...CREDENTIAL_FIELDS].join(', ')}.`, {
-          nodes: operation,
-          extensions: { code: 'TOO_MANY_CREDENTIAL_FIELDS' },
-        }),
+        queryError(
+          'TOO_MANY_CREDENTIAL_FIELDS',
+          `A request may hold one of ${[...CREDENTIAL_FIELDS].join(', ')}.`,
+          operation,
+        ),
       );
   },
 });
