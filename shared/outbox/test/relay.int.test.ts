@@ -59,6 +59,8 @@ describe.each(queueBackends())('the outbox relay on $name', ({ options }) => {
 
   test('publishes every row of many kicks and many relays once', async () => {
     const relays = [rig.relay({ batchSize: 7 }), rig.relay({ batchSize: 7 }), rig.relay({ batchSize: 7 })];
+    // As in a process: a kick whose batch failed is not repeated, the next look at the outbox makes up for it.
+    for (const relay of relays) relay.start();
     const ran: string[] = [];
     const inserts = Array.from({ length: 60 }, async (_, i) => {
       const ids = await insertJobs(database.db, [someJob(), someJob()]);
@@ -66,7 +68,7 @@ describe.each(queueBackends())('the outbox relay on $name', ({ options }) => {
       return ids;
     });
     const ids = (await Promise.all(inserts)).flat();
-    await waitFor(async () => (await queue().getWaitingCount()) === ids.length);
+    await waitFor(async () => (await queue().getWaitingCount()) === ids.length, { timeoutMs: 25_000 });
     rig.worker({
       concurrency: 4,
       handlers: {

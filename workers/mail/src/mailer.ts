@@ -20,18 +20,35 @@ export interface Mailer {
 }
 
 export type MailerOptions = { readonly from: string } & (
-  | { readonly kind: 'smtp'; readonly url: string }
+  | { readonly kind: 'smtp'; readonly url: string; readonly deadlines?: Partial<SmtpDeadlines> }
   | { readonly kind: 'folder'; readonly folder: string }
 );
+
+type SmtpOptions = Extract<MailerOptions, { kind: 'smtp' }>;
 
 export function createMailer(options: MailerOptions): Mailer {
   return options.kind === 'smtp' ? smtpMailer(options) : folderMailer(options);
 }
 
-const SMTP_TIMEOUTS = { connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 30_000 };
+/** All in ms. */
+export interface SmtpDeadlines {
+  readonly dnsTimeout: number;
+  readonly connectionTimeout: number;
+  /** From the connection to the server's first word. */
+  readonly greetingTimeout: number;
+  /** Longest silence after that. */
+  readonly socketTimeout: number;
+}
 
-function smtpMailer({ url, from }: { url: string; from: string }): Mailer {
-  const transport = createTransport({ url, pool: true, ...SMTP_TIMEOUTS });
+const SMTP_DEADLINES: SmtpDeadlines = {
+  dnsTimeout: 10_000,
+  connectionTimeout: 10_000,
+  greetingTimeout: 10_000,
+  socketTimeout: 30_000,
+};
+
+function smtpMailer({ url, from, deadlines }: SmtpOptions): Mailer {
+  const transport = createTransport({ url, pool: true, ...SMTP_DEADLINES, ...deadlines });
   return {
     async send(mail) {
       try {
