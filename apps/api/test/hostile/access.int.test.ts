@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openService, type Person, refusal, type Service } from './service.ts';
+import { jsonOf, openService, type Person, refusal, type Service } from './service.ts';
 
 let service: Service;
 let b: Person;
@@ -36,7 +36,7 @@ describe("another user's things", () => {
       const answers = [];
       for (const whose of [b.id, b.id.toUpperCase(), randomUUID(), 'nobody', `${b.id}' OR '1'='1`]) {
         const answer = await attempt(encodeURIComponent(whose) === whose ? whose : encodeURIComponent(whose));
-        const { request_id: _id, ...body } = await answer.json();
+        const { request_id: _id, ...body } = await jsonOf(answer);
         answers.push({ status: answer.status, body, length: answer.headers.get('content-length') });
       }
       expect(answers[0]).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
@@ -58,12 +58,12 @@ describe("another user's things", () => {
   });
 
   it('the users of GraphQL: only oneself; suspending and deleting: 403, whoever it is', async () => {
-    const { data } = await (await service.graphql('{ users { id } }', {}, a.auth)).json();
+    const { data } = await jsonOf(await service.graphql('{ users { id } }', {}, a.auth));
     expect(data.users).toEqual([{ id: a.id }]);
     for (const userId of [b.id, randomUUID(), 'nobody'])
       for (const mutation of ['suspendUser', 'deleteUser']) {
         const query = `mutation { ${mutation}(params: { userId: "${userId}" }) { statusCode message } }`;
-        const answer = (await (await service.graphql(query, {}, a.auth)).json()).data[mutation];
+        const answer = (await jsonOf(await service.graphql(query, {}, a.auth))).data[mutation];
         expect(answer).toEqual({ statusCode: 403, message: 'Only an administrator may do this.' });
       }
   });
@@ -83,13 +83,13 @@ describe("another user's things", () => {
   });
 
   it('and nothing of it had an effect', async () => {
-    expect(await (await get(b, `/quota?user_id=${b.id}`)).json()).toEqual({
+    expect(await jsonOf(await get(b, `/quota?user_id=${b.id}`))).toEqual({
       user_id: b.id,
       current_quota: 'what b keeps here'.length + 'secret of b'.length,
       max_quota: service.settings.defaultMaxQuotaBytes,
     });
     expect(await (await fetch(`${service.url}/${fileOfB}`)).text()).toBe('what b keeps here');
-    expect((await (await get(b, '/files')).json()).files).toHaveLength(2);
+    expect((await jsonOf(await get(b, '/files'))).files).toHaveLength(2);
   });
 });
 
@@ -119,7 +119,7 @@ describe('the end of a session', () => {
         headers: json(person),
         body: '{"query":"{ users { id } }"}',
       });
-      const { errors } = await answer.json();
+      const { errors } = await jsonOf(answer);
       return errors?.[0]?.extensions.code === 'UNAUTHENTICATED' ? 401 : answer.status;
     },
   });
@@ -131,7 +131,7 @@ describe('the end of a session', () => {
   const all = (status: number) => Object.fromEntries(Object.keys(uses(a)).map((use) => [use, status]));
   const mutate = async (person: Person, mutation: string) => {
     const answer = await service.graphql(`mutation { ${mutation} { statusCode } }`, {}, person.auth);
-    return (await answer.json()).data[mutation.split('(')[0]!].statusCode;
+    return (await jsonOf(answer)).data[mutation.split('(')[0]!].statusCode;
   };
 
   it.each([
@@ -166,7 +166,7 @@ describe('the end of a session', () => {
         headers: { 'content-type': 'application/json', 'x-refresh-token': token },
         body: '{"query":"{ updateToken { statusCode refreshToken accessToken } }"}',
       });
-      return (await answer.json()).data.updateToken;
+      return (await jsonOf(answer)).data.updateToken;
     };
     const second = await refresh(person.refreshToken);
     const third = await refresh(second.refreshToken, service.processes[1]);
@@ -190,7 +190,7 @@ describe('the end of a session', () => {
           headers: { 'content-type': 'application/json', 'x-refresh-token': person.refreshToken },
           body: '{"query":"{ updateToken { statusCode refreshToken } }"}',
         });
-        return (await answer.json()).data.updateToken;
+        return (await jsonOf(answer)).data.updateToken;
       }),
     );
     expect(new Set(answers.map(({ statusCode }) => statusCode))).toEqual(new Set([200]));

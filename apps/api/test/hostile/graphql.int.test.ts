@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openService, PASSWORD, type Person, type Service } from './service.ts';
+import { jsonOf, openService, PASSWORD, type Person, type Service } from './service.ts';
 
 let service: Service;
 let person: Person;
@@ -52,7 +52,7 @@ describe('a query that asks for too much is refused before anything runs:', () =
     const hashes = service.hashes();
     const answer = await service.graphql(query(), {}, person.auth);
     expect(answer.status).toBe(status);
-    const body = await answer.json();
+    const body = await jsonOf(answer);
     if (message === undefined) expect(body.code).toBe('BODY_TOO_LARGE');
     else expect(body).toEqual({ errors: expect.any(Array) });
     if (message !== undefined)
@@ -97,7 +97,7 @@ describe('names and values that mean something to JavaScript or SQL', () => {
         'mutation ($params: BasicAuthSignupInput!) { basicAuthSignUp(params: $params) { statusCode } }',
         { params: more },
       );
-      expect((await answer.json()).errors[0].message).toContain('unknown field');
+      expect((await jsonOf(answer)).errors[0].message).toContain('unknown field');
     }
     const found = await service.db
       .selectFrom('users')
@@ -109,23 +109,20 @@ describe('names and values that mean something to JavaScript or SQL', () => {
 
   const SQL = ["' OR '1'='1", "'; DROP TABLE users; --", '$1', '\\', "admin'--", '%', '_', '{}', '$(id)'];
   it.each(SQL)('%s is a text like any other', async (text) => {
-    const { statusCode, user } = (
-      await (
-        await service.graphql(
-          `mutation ($params: BasicAuthSignupInput!) {
-            basicAuthSignUp(params: $params) { statusCode user { username firstName image } } }`,
-          {
-            params: {
-              email: `sql-${Buffer.from(text).toString('hex')}@example.org`,
-              password: `${PASSWORD}${text}`,
-              username: text,
-              firstName: text,
-              image: text,
-            },
-          },
-        )
-      ).json()
-    ).data.basicAuthSignUp;
+    const signedUp = await service.graphql(
+      `mutation ($params: BasicAuthSignupInput!) {
+        basicAuthSignUp(params: $params) { statusCode user { username firstName image } } }`,
+      {
+        params: {
+          email: `sql-${Buffer.from(text).toString('hex')}@example.org`,
+          password: `${PASSWORD}${text}`,
+          username: text,
+          firstName: text,
+          image: text,
+        },
+      },
+    );
+    const { statusCode, user } = (await jsonOf(signedUp)).data.basicAuthSignUp;
     expect({ statusCode, user }).toEqual({
       statusCode: 201,
       user: { username: text, firstName: text, image: text },
@@ -141,13 +138,13 @@ describe('names and values that mean something to JavaScript or SQL', () => {
           params,
         },
       );
-      expect((await answer.json()).data.login.statusCode).toBe(401);
+      expect((await jsonOf(answer)).data.login.statusCode).toBe(401);
     }
     const token = await service.graphql(
       'mutation ($params: VerifySignupTokenInput!) { verifySignupToken(params: $params) { statusCode } }',
       { params: { token: text } },
     );
-    expect((await token.json()).data.verifySignupToken.statusCode).toBe(400);
+    expect((await jsonOf(token)).data.verifySignupToken.statusCode).toBe(400);
     expect(
       await service.db.selectFrom('users').select('id').where('email', '=', person.email).execute(),
     ).toHaveLength(1);
@@ -162,7 +159,7 @@ describe('names and values that mean something to JavaScript or SQL', () => {
           params: { email, password },
         },
       );
-      return (await answer.json()).data[field].statusCode;
+      return (await jsonOf(answer)).data[field].statusCode;
     };
     expect(await tell('basicAuthSignUp', 'BasicAuthSignupInput', 'abcdefgh\0the rest')).toBe(201);
     expect(await tell('login', 'LoginInput', 'abcdefgh\0another')).toBe(401);
@@ -182,7 +179,7 @@ describe('names and values that mean something to JavaScript or SQL', () => {
       'mutation ($params: BasicAuthSignupInput!) { basicAuthSignUp(params: $params) { statusCode errors { field } } }',
       { params: { email, password: PASSWORD } },
     );
-    expect((await answer.json()).data.basicAuthSignUp).toEqual({
+    expect((await jsonOf(answer)).data.basicAuthSignUp).toEqual({
       statusCode: 400,
       errors: [{ field: 'email' }],
     });
@@ -237,7 +234,7 @@ describe('pages of other origins', () => {
           origin,
         },
       );
-      expect((await answer.json()).data.updateToken, origin).toEqual({ statusCode: 403, accessToken: null });
+      expect((await jsonOf(answer)).data.updateToken, origin).toEqual({ statusCode: 403, accessToken: null });
       expect(answer.headers.get('set-cookie'), origin).toBeNull();
     }
   });

@@ -1,8 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { exportSPKI, generateKeyPair, importJWK, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
+import {
+  type CryptoKey,
+  exportSPKI,
+  generateKeyPair,
+  importJWK,
+  type JWTPayload,
+  SignJWT,
+  UnsecuredJWT,
+} from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSigningKeys } from '../../src/accounts/signing-keys.ts';
-import { openService, type Person, SECRET_KEY, type Service } from './service.ts';
+import { jsonOf, openService, type Person, SECRET_KEY, type Service } from './service.ts';
 
 const ISSUER = 'http://127.0.0.1:3000';
 
@@ -20,7 +28,7 @@ beforeAll(async () => {
   claims = JSON.parse(Buffer.from(payload, 'base64url').toString());
   const signingKeys = createSigningKeys({ db: service.db, secretKey: SECRET_KEY, logger: console as never });
   ({ kid, key: ownKey } = await signingKeys.current());
-  publicJwk = (await (await fetch(`${service.url}/.well-known/jwks.json`)).json()).keys[0];
+  publicJwk = (await jsonOf(await fetch(`${service.url}/.well-known/jwks.json`))).keys[0];
 });
 afterAll(() => service?.close());
 
@@ -102,11 +110,11 @@ describe('an access token that is', () => {
     const authorization = `Bearer ${await forge()}`;
     for (const [name, { path, ...init }] of Object.entries(requests)) {
       const answer = await fetch(service.url + path, { ...init, headers: { authorization } });
-      const { code, details } = await answer.json();
+      const { code, details } = await jsonOf(answer);
       expect([answer.status, code, details], name).toEqual([401, 'UNAUTHENTICATED', undefined]);
       expect(answer.headers.get('www-authenticate'), name).toBe('Bearer');
     }
-    const { data, errors } = await (await service.graphql('{ users { id } }', {}, { authorization })).json();
+    const { data, errors } = await jsonOf(await service.graphql('{ users { id } }', {}, { authorization }));
     expect(data).toBeNull();
     expect(errors[0].extensions).toEqual({ code: 'UNAUTHENTICATED' });
   });
@@ -131,7 +139,7 @@ describe('an access token that is', () => {
           'x-refresh-token': stranger.refreshToken,
         },
       );
-      expect((await refreshed.json()).data.updateToken.statusCode).toBe(401);
+      expect((await jsonOf(refreshed)).data.updateToken.statusCode).toBe(401);
     } finally {
       await other.close();
     }
