@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openTestDatabase, type TestDatabase } from '../../../scripts/testing/test-database.ts';
-import { faultsInBooks, readBooks } from '../../../scripts/testing/test-rows.ts';
+import { faultsInBooks, makeFile, readBooks } from '../../../scripts/testing/test-rows.ts';
+import { waitFor } from '../../../scripts/testing/wait-for.ts';
 import { requestDeletion } from '../../deletions/request-deletion.ts';
 import { finishUploads } from '../../uploads/finish-upload.ts';
 import { originalKey } from '../../uploads/original-keys.ts';
@@ -153,6 +154,27 @@ describe('the audit of the books', () => {
     await run(sql`INSERT INTO users (email, username) VALUES (${name}, 'x')`);
     const { report } = await rig.repair({ windows: {} });
     expect(report.findings.I2).toMatchObject({ violations: 1, repaired: 0 });
+  });
+
+  it('are not balanced before an upload that finishes at the same time has its bytes in them', async () => {
+    await run(sql`UPDATE quotas SET stored_bytes = stored_bytes + 70 WHERE ${mine()}`);
+    const waiting = () =>
+      waitFor(async () => {
+        const { rows } = await sql`
+          SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`.execute(
+          database.db,
+        );
+        return rows.length > 0;
+      });
+    let balanced: Promise<boolean> | undefined;
+    await database.db.transaction().execute(async (trx) => {
+      await makeFile(trx, live.user, { size_bytes: 10 });
+      balanced = balanceBooks(database.db, live.user);
+      await waiting();
+    });
+    expect(await balanced).toBe(true);
+    expect(await readBooks(database.db, live.user)).toMatchObject({ stored: 5_010, files: 5_010 });
+    expect(await repairs()).toEqual([70, -70]);
   });
 
   it('are balanced once by many repairs at once, while uploads finish and files are deleted', async () => {

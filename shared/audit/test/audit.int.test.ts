@@ -181,6 +181,24 @@ describe.each(services())('the audit of $name', ({ store, queue }) => {
       expect(violations(await rig.audit({ windows: { refillMs: 3_000 } }))).toEqual({});
     });
 
+    it('does not miss jobs that end while it looks for them', async () => {
+      const { backend } = rig.queues;
+      const queue = (name: Parameters<typeof backend.queue>[0]) => {
+        const real = backend.queue(name);
+        const ending = async (id: string) => {
+          await database.db.deleteFrom('outbox').where('id', '=', id).execute();
+          await real.remove(id);
+          return await real.getJobState(id);
+        };
+        return new Proxy(real, {
+          get: (target, property) => (property === 'getJobState' ? ending : Reflect.get(target, property)),
+        });
+      };
+      const { findings } = await rig.audit({ backend: { ...backend, queue }, windows: { refillMs: 0 } });
+      expect(findings.I3.violations).toBe(0);
+      expect(await database.db.selectFrom('outbox').selectAll().execute()).toEqual([]);
+    });
+
     it('does not miss jobs that failed for good', async () => {
       await run(sql`UPDATE outbox SET failed_at = now() - interval '1 day', failure = 'x', publish_after = now() - interval '1 day'
         WHERE name = 'delete-file'`);

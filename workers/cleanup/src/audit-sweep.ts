@@ -2,6 +2,7 @@ import { AUDIT_SWEEP, saveAudit } from '@stowage/shared/audit/audit-record.ts';
 import { countViolations } from '@stowage/shared/audit/findings.ts';
 import { type AuditOptions, runAudit } from '@stowage/shared/audit/run-audit.ts';
 import type { Db } from '@stowage/shared/database/open-database.ts';
+import { withDeadline } from '@stowage/shared/queues/with-deadline.ts';
 import { sql } from 'kysely';
 import type { Logger } from 'pino';
 
@@ -20,7 +21,9 @@ export interface AuditSweepDeps extends Pick<AuditOptions, 'store' | 'backend' |
 export async function auditOnSchedule(deps: AuditSweepDeps, signal: AbortSignal): Promise<number> {
   const { db, auditDb, store, backend, thumbnailWidths, logger } = deps;
   try {
-    const report = await runAudit({ db: auditDb, store, backend, thumbnailWidths, signal });
+    // A page of objects may be long in coming; a process that is stopped does not wait for it.
+    const audit = runAudit({ db: auditDb, store, backend, thumbnailWidths, signal });
+    const report = await withDeadline(audit, signal);
     await saveAudit(db, report);
     const violations = countViolations(report.findings);
     if (violations > 0) logger.error({ ...report }, 'the audit found violations');

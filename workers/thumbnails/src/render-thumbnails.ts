@@ -22,7 +22,7 @@ import { VariantWriter } from './variant-writer.ts';
 
 export interface RenderThumbnailsDeps {
   readonly db: Db;
-  readonly store: Pick<ObjectStore, 'get' | 'put' | 'delete'>;
+  readonly store: Pick<ObjectStore, 'get' | 'put' | 'delete' | 'list'>;
   readonly pool: Pick<RenderPool, 'render'>;
   /** Widths in px that are rendered ahead. */
   readonly thumbnailWidths: readonly number[];
@@ -129,20 +129,25 @@ async function counted<T>(
   }
 }
 
-/** A picture that had variants before keeps them, and some of them may have the keys that were just written. */
+/**
+ * Removes what was just written, and what earlier attempts left that ended with their process. A picture that had
+ * variants before keeps them, and some of them may have the keys that were just written.
+ */
 async function removeUnlessListed(
   deps: RenderThumbnailsDeps,
   fileId: string,
   keys: readonly string[],
 ): Promise<void> {
-  if (keys.length === 0) return;
+  const written = new Set(keys);
+  for await (const { key } of deps.store.list(`variants/${fileId}/`)) written.add(key);
+  if (written.size === 0) return;
   const rows = await deps.db
     .selectFrom('variants')
     .select('object_key')
     .where('file_id', '=', fileId)
     .execute();
   const listed = new Set(rows.map((row) => row.object_key));
-  await deps.store.delete(keys.filter((key) => !listed.has(key)));
+  await deps.store.delete([...written].filter((key) => !listed.has(key)));
 }
 
 function attemptsUsedUp(): AppError {

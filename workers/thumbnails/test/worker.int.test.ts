@@ -59,6 +59,7 @@ describe.each(services)('the thumbnails worker on $name', ({ queue, store: { opt
       store: {
         put: (key, body, options) => store.put(key, body, options),
         delete: (keys) => store.delete(keys),
+        list: (prefix) => store.list(prefix),
         get: async (key, options) => {
           await onRead(key);
           return await store.get(key, options);
@@ -159,13 +160,15 @@ describe.each(services)('the thumbnails worker on $name', ({ queue, store: { opt
   test('gives an unreadable picture up at once, with the reason, and keeps the file', async () => {
     const whole = await makePicture({ width: 300, height: 200, format: 'jpeg' });
     const file = await uploaded(whole.subarray(0, whole.length / 2));
+    // An attempt that ended with its process.
+    await store.put(`variants/${file.id}/64-jpeg-abc`, Buffer.from('x'), { contentType: 'image/jpeg' });
     await queueRender(file);
     expect(await settled(file)).toMatchObject({
       state: 'stored',
       render_state: 'failed',
       render_error: expect.stringMatching(/^PICTURE_UNREADABLE: /),
     });
-    expect(await objectsOf(file)).toEqual([]);
+    await waitFor(async () => (await objectsOf(file)).length === 0);
     expect(await store.head(file.object_key)).toBe(Math.floor(whole.length / 2));
   });
 
