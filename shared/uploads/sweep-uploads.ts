@@ -48,8 +48,14 @@ export async function sweepUploads(deps: SweepUploadsDeps, signal?: AbortSignal)
   const forgotten = await inBatches(batchSize, signal, async () => {
     const ids = await uploadsToForget(db, batchSize, secondPassAfterMs);
     await removeObjects(store, ids);
+    // A process that woke in this moment, and may have written, asks for another sweep by taking `swept_at` back.
     if (ids.length > 0)
-      await db.deleteFrom('uploads').where('id', 'in', ids).where('state', '=', 'sweeping').execute();
+      await db
+        .deleteFrom('uploads')
+        .where('id', 'in', ids)
+        .where('state', '=', 'sweeping')
+        .where('swept_at', 'is not', null)
+        .execute();
     return ids.length;
   });
   return { claimed, removed, forgotten };

@@ -188,6 +188,40 @@ describe.each(objectStores())('the sweep of dead uploads on $name', ({ options }
     expect(await faultsInBooks(database.db, user)).toEqual([]);
   });
 
+  it('removes what a process wrote that was paused until its upload was swept and forgotten', async () => {
+    const id = await begin(DEAD);
+    await sweep(0);
+    expect(await rows()).toEqual([]);
+    await put(originalKey(id, 0));
+    await abandonUpload(database.db, { id, userId: user, wroteObjects: true });
+    expect(await sweep(0)).toEqual({ claimed: 1, removed: 1, forgotten: 1 });
+    expect([await rows(), await exists(originalKey(id, 0))]).toEqual([[], false]);
+    expect(await faultsInBooks(database.db, user)).toEqual([]);
+  });
+
+  it('starts over when such a process wakes between or during its passes', async () => {
+    const id = await begin(DEAD);
+    await sweep();
+    const wakes = async (keys: readonly string[]) => {
+      await store.delete(keys);
+      await put(originalKey(id, 0));
+      await abandonUpload(database.db, { id, userId: user, wroteObjects: true });
+    };
+    await sweep(0, { delete: wakes });
+    expect([await rows(), await exists(originalKey(id, 0))]).toEqual([[id], true]);
+    expect(await sweep(0)).toEqual({ claimed: 0, removed: 1, forgotten: 1 });
+    expect([await rows(), await exists(originalKey(id, 0))]).toEqual([[], false]);
+  });
+
+  it('never removes the objects of a file, whoever gives its upload up', async () => {
+    const id = await begin(RUNNING);
+    await put(originalKey(id, 0));
+    await finish(id);
+    await abandonUpload(database.db, { id, userId: user, wroteObjects: true });
+    expect(await sweep(0)).toEqual({ claimed: 0, removed: 0, forgotten: 0 });
+    expect(await exists(originalKey(id, 0))).toBe(true);
+  });
+
   it('stops between batches when it is told to', async () => {
     for (let n = 0; n < 5; n += 1) await begin(DEAD);
     const stopped = AbortSignal.abort();

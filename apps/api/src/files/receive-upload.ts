@@ -161,12 +161,11 @@ async function finish(deps: ReceiveUploadDeps, userId: string, upload: FinishedU
     if (await settle(deps, upload, sentAt + SETTLE_MS)) return 'finished' as const;
     throw error;
   });
-  if (outcome === 'lease-lost') throw leaseLost();
-  if (outcome === 'no-room') {
-    // Postgres has said that nothing was changed, so the reservation may be given back.
-    await abandonUpload(deps.db, { id: upload.id, userId, wroteObjects: true }).catch(deps.onError);
-    throw quotaExceeded();
-  }
+  if (outcome === 'finished') return;
+  // Postgres has said that nothing was changed: the reservation may be given back, and what was written, maybe after
+  // a sweep that had taken this upload for dead, is to be removed.
+  await abandonUpload(deps.db, { id: upload.id, userId, wroteObjects: true }).catch(deps.onError);
+  throw outcome === 'lease-lost' ? leaseLost() : quotaExceeded();
 }
 
 /** False also when Postgres did not tell in time. */
