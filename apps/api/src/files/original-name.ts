@@ -1,9 +1,6 @@
 /** Longest name that is kept, in bytes of UTF-8. */
 const MAX_BYTES = 255;
 
-/** Windows drops them when it saves a file: `a.exe.` becomes a program. */
-const DROPPED_END = /[.\s]+$/u;
-
 /**
  * The client's file name as it is kept and shown: its last path segment, without control characters and characters
  * that turn the direction of writing, nor dots and spaces at its end, at most 255 bytes. Null when nothing is left.
@@ -13,11 +10,20 @@ export function cleanOriginalName(name: string | undefined): string | null {
   const visible = last
     .normalize('NFC')
     .replace(/[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '')
-    .replace(DROPPED_END, '')
     .trimStart();
   // Where it is cut may be in the middle of dots.
-  const cut = cutToBytes(visible, MAX_BYTES).replace(DROPPED_END, '');
+  const cut = withoutDroppedEnd(cutToBytes(withoutDroppedEnd(visible), MAX_BYTES));
   return cut === '' ? null : cut;
+}
+
+/**
+ * Without the dots and spaces that Windows drops when it saves a file: `a.exe.` becomes a program. Not by a regular
+ * expression, which would look at a long row of dots once for each of them.
+ */
+function withoutDroppedEnd(name: string): string {
+  let end = name.length;
+  while (end > 0 && /[.\s]/.test(name.charAt(end - 1))) end -= 1;
+  return name.slice(0, end);
 }
 
 /** Cuts between characters, and keeps a short extension. */
