@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { FIELD_CODES, QUERY_CODES, RAISED_CODES } from '../../apps/api/src/accounts/graphql-codes.ts';
+import { OUTCOMES } from '../../apps/api/src/accounts/outcomes.ts';
 import { STATUS_OF } from '../../apps/api/src/http/problem-details.ts';
 import { VARIABLES, type Variable } from '../../shared/config/variables.ts';
 import { ERROR_CODES } from '../../shared/errors/error-codes.ts';
@@ -21,6 +23,24 @@ function configurationRow(name: string, variable: Variable<unknown>): string {
   return `| \`${name}\` | ${variable.parser.allowed} | ${code(variable.fallback)}${production} | ${variable.about} |`;
 }
 
+/** Each code that a client of GraphQL can meet, and where. */
+function graphqlCodes(): Map<string, string> {
+  const inResponses = new Map<string, number>(FIELD_CODES.map((code) => [code, 400]));
+  // What is wrong with an input is told by the codes of its fields.
+  for (const [code, statusCode] of Object.entries(OUTCOMES))
+    if (statusCode !== 'raised' && code !== 'INVALID_REQUEST') inResponses.set(code, statusCode);
+  const inErrors = new Set<string>([...QUERY_CODES, ...RAISED_CODES]);
+  return new Map(
+    [...inResponses.keys(), ...inErrors].map((code) => [
+      code,
+      [
+        ...(inResponses.has(code) ? [`\`errors\`, ${inResponses.get(code)}`] : []),
+        ...(inErrors.has(code) ? ['GraphQL error'] : []),
+      ].join('; '),
+    ]),
+  );
+}
+
 describe('the README', () => {
   it('opens with the two commands', () => {
     expect(readme.split('\n').slice(2, 6)).toEqual([
@@ -38,6 +58,18 @@ describe('the README', () => {
     expect(rows).toEqual(
       Object.entries(VARIABLES).map(([name, variable]) => configurationRow(name, variable)),
     );
+  });
+
+  it('lists every code of GraphQL once, with where it is', () => {
+    const listed = section('GraphQL API')
+      .split('\n')
+      .flatMap((line) => {
+        const [, code, where] = /^\| `([A-Z_]+)` \| (.+?) \| ./.exec(line) ?? [];
+        return code === undefined ? [] : [[code, where]];
+      });
+    const expected = graphqlCodes();
+    expect(listed).toHaveLength(expected.size);
+    expect(new Map(listed.map(([code, where]) => [code!, where!]))).toEqual(expected);
   });
 
   it('lists every error code once, with its status', () => {
