@@ -10,6 +10,8 @@ export const SECURITY_HEADERS = {
   'referrer-policy': 'no-referrer',
   // Stored pictures are there to be embedded by other sites.
   'cross-origin-resource-policy': 'cross-origin',
+  // What may be kept says so by itself.
+  'cache-control': 'no-store',
 };
 
 const ONE_YEAR_SECONDS = 31_536_000;
