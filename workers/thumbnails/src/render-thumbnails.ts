@@ -8,7 +8,6 @@ import { configuredFormats, renderedSet } from '@stowage/shared/images/variant-s
 import type { ObjectStore } from '@stowage/shared/objects/object-store.ts';
 import { completeJob } from '@stowage/shared/outbox/complete-job.ts';
 import type { Job } from '@stowage/shared/queues/job.ts';
-import { beginRender, undoAttempt } from '@stowage/shared/renders/begin-render.ts';
 import { failRender } from '@stowage/shared/renders/fail-render.ts';
 import {
   findPendingRender,
@@ -17,7 +16,9 @@ import {
 } from '@stowage/shared/renders/find-pending-render.ts';
 import { finishRender } from '@stowage/shared/renders/finish-render.ts';
 import { failureText } from '@stowage/shared/renders/render-failure.ts';
+import { countAttempt } from './count-attempt.ts';
 import { givesUp } from './gives-up.ts';
+import { removeOfDeleted, removeUnlessListed } from './remove-written.ts';
 import { VariantWriter } from './variant-writer.ts';
 
 export interface RenderThumbnailsDeps {
@@ -49,14 +50,18 @@ export async function renderThumbnails(deps: RenderThumbnailsDeps, job: RenderTh
   } catch (error) {
     await writer.settled();
     const reason = givesUp(error, file.render_attempts + 1, job.lastAttempt);
-    if (job.signal.aborted || reason === undefined) throw error;
+    if (job.signal.aborted || reason === undefined) {
+      await removeOfDeleted(deps, job, file.id, writer.keys);
+      throw error;
+    }
     job.logger.warn({ err: error, fileId: file.id }, 'the picture is given up');
+    // First, so that nothing stays behind when this process ends here: then the picture is given up once more.
+    await removeUnlessListed(deps, file.id, writer.keys);
     await failRender(deps.db, {
       jobId: job.id,
       fileId: file.id,
       reason: failureText(reason.code, reason.message),
     });
-    await removeUnlessListed(deps, file.id, writer.keys);
   }
 }
 
@@ -74,8 +79,8 @@ async function renderAndFinish(
   if (file.width !== null && file.height !== null) {
     assertNotTooLarge({ width: file.width, height: file.height }, deps.maxInputPixels);
   }
-  const picture = await counted(db, file.id, (begin) =>
-    deps.pool.render({
+  const outcome = await countAttempt(db, job, async (begin) => {
+    const picture = await deps.pool.render({
       request: { cause: 'ahead', widths: deps.thumbnailWidths, formats: configuredFormats(stored) },
       openSource: async () => {
         const source = await store.get(file.object_key, { signal: job.signal });
@@ -89,17 +94,17 @@ async function renderAndFinish(
       },
       onVariant: (variant) => writer.write(variant),
       signal: job.signal,
-    }),
-  );
-  const variants = await writer.written();
-  await faultPoint('render.written');
-  const outcome = await finishRender(db, {
-    jobId: job.id,
-    fileId: file.id,
-    width: picture.width,
-    height: picture.height,
-    renderedSet: renderedSet(deps.thumbnailWidths),
-    variants,
+    });
+    const variants = await writer.written();
+    await faultPoint('render.written');
+    return await finishRender(db, {
+      jobId: job.id,
+      fileId: file.id,
+      width: picture.width,
+      height: picture.height,
+      renderedSet: renderedSet(deps.thumbnailWidths),
+      variants,
+    });
   });
   const unwanted = outcome.kind === 'gone' ? writer.keys : outcome.replacedKeys;
   if (unwanted.length === 0) return;
@@ -107,47 +112,6 @@ async function renderAndFinish(
   await store.delete(unwanted).catch((error: unknown) => {
     job.logger.warn({ err: error, fileId: file.id }, 'replaced variants could not be removed');
   });
-}
-
-/** An attempt counts only when the picture itself ended or hung its render process, or this process. */
-async function counted<T>(
-  db: Db,
-  fileId: string,
-  work: (begin: () => Promise<void>) => Promise<T>,
-): Promise<T> {
-  let begun = false;
-  try {
-    return await work(async () => {
-      await beginRender(db, fileId);
-      begun = true;
-    });
-  } catch (error) {
-    const pictureDidIt =
-      error instanceof AppError && (error.code === 'RENDER_CRASHED' || error.code === 'RENDER_TIMED_OUT');
-    if (begun && !pictureDidIt) await undoAttempt(db, fileId);
-    throw error;
-  }
-}
-
-/**
- * Removes what was just written, and what earlier attempts left that ended with their process. A picture that had
- * variants before keeps them, and some of them may have the keys that were just written.
- */
-async function removeUnlessListed(
-  deps: RenderThumbnailsDeps,
-  fileId: string,
-  keys: readonly string[],
-): Promise<void> {
-  const written = new Set(keys);
-  for await (const { key } of deps.store.list(`variants/${fileId}/`)) written.add(key);
-  if (written.size === 0) return;
-  const rows = await deps.db
-    .selectFrom('variants')
-    .select('object_key')
-    .where('file_id', '=', fileId)
-    .execute();
-  const listed = new Set(rows.map((row) => row.object_key));
-  await deps.store.delete([...written].filter((key) => !listed.has(key)));
 }
 
 function attemptsUsedUp(): AppError {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { requestDeletion } from '@stowage/shared/deletions/request-deletion.ts';
+import { AppError } from '@stowage/shared/errors/app-error.ts';
 import { createRenderPool, type RenderPool } from '@stowage/shared/images/render-pool.ts';
 import { configuredVariants, renderedSet } from '@stowage/shared/images/variant-settings.ts';
 import { createLogger } from '@stowage/shared/logging/create-logger.ts';
@@ -19,6 +20,7 @@ import { openTestDatabase, type TestDatabase } from '../../../scripts/testing/te
 import { makeFile, makeUser, type TestFile } from '../../../scripts/testing/test-rows.ts';
 import { objectStores, queueBackends } from '../../../scripts/testing/test-services.ts';
 import { waitFor } from '../../../scripts/testing/wait-for.ts';
+import { renderThumbnails } from '../src/render-thumbnails.ts';
 import { openThumbnailsWorker } from '../src/worker.ts';
 
 const WIDTHS = [64, 128, 256];
@@ -46,6 +48,8 @@ describe.each(services)('the thumbnails worker on $name', ({ queue, store: { opt
   let worker: JobWorker;
   /** Called with the key of each original that is read, before it is. */
   let onRead: (key: string) => unknown = () => {};
+  /** The same with each variant that is written. */
+  let onWrite: (key: string) => unknown = () => {};
 
   beforeAll(async () => {
     backend = openQueueBackend(queue.options, logger);
@@ -57,9 +61,11 @@ describe.each(services)('the thumbnails worker on $name', ({ queue, store: { opt
     worker = openThumbnailsWorker({
       db: database.db,
       store: {
-        put: (key, body, options) => store.put(key, body, options),
-        delete: (keys) => store.delete(keys),
-        list: (prefix) => store.list(prefix),
+        ...bound(),
+        put: async (key, body, options) => {
+          await onWrite(key);
+          return await store.put(key, body, options);
+        },
         get: async (key, options) => {
           await onRead(key);
           return await store.get(key, options);
@@ -83,6 +89,12 @@ describe.each(services)('the thumbnails worker on $name', ({ queue, store: { opt
     await relay?.close();
     await backend?.close();
     await store?.close();
+  });
+
+  const bound = () => ({
+    get: store.get.bind(store),
+    delete: store.delete.bind(store),
+    list: store.list.bind(store),
   });
 
   async function uploaded(bytes: Uint8Array, values: Partial<TestFile> = {}): Promise<TestFile> {
@@ -227,6 +239,50 @@ describe.each(services)('the thumbnails worker on $name', ({ queue, store: { opt
     expect(await settled(file)).toMatchObject({ render_state: 'rendered', render_attempts: 0 });
     onRead = () => {};
     expect(failures).toBe(4);
+  });
+
+  test('waits for a store that is full, however long, without blaming the picture', async () => {
+    const file = await uploaded(await makePicture({ width: 200, height: 100, format: 'jpeg' }));
+    let failures = 0;
+    onWrite = (key) => {
+      if (!key.includes(file.id) || !key.includes('/64-webp') || failures === 4) return;
+      failures += 1;
+      throw new AppError('OBJECT_STORE_WRITE_FAILED', 'the disk is full');
+    };
+    await queueRender(file);
+    expect(await settled(file)).toMatchObject({ render_state: 'rendered', render_attempts: 0 });
+    onWrite = () => {};
+    expect(failures).toBe(4);
+    expect(await objectsOf(file)).toEqual(
+      (await variantsOf(file)).map((variant) => variant.object_key).toSorted(),
+    );
+  });
+
+  test('removes what it wrote when it has lost the job, and the file is gone', async () => {
+    const file = await uploaded(await makePicture({ width: 200, height: 100, format: 'jpeg' }));
+    const lost = new AbortController();
+    const job = {
+      id: randomUUID(),
+      payload: { v: 1, fileId: file.id },
+      lastAttempt: false,
+      logger,
+      signal: lost.signal,
+    } as const;
+    let written: string | undefined;
+    const put: ObjectStore['put'] = async (key, body, options) => {
+      // Of the others it is not known when they come.
+      if (written !== undefined) throw new AppError('OBJECT_STORE_WRITE_FAILED', 'stopped');
+      written = key;
+      const bytes = await store.put(key, body, options);
+      await database.db.deleteFrom('files').where('id', '=', file.id).execute();
+      lost.abort(new AppError('INTERNAL', 'The job was lost to another worker.'));
+      return bytes;
+    };
+    const deps = { db: database.db, pool, thumbnailWidths: WIDTHS, maxInputPixels: MAX_INPUT_PIXELS };
+    const rendering = renderThumbnails({ ...deps, store: { ...bound(), put } }, job);
+    await expect(rendering).rejects.toThrow();
+    expect(written).toContain(file.id);
+    expect(await objectsOf(file)).toEqual([]);
   });
 
   test('removes what it wrote when the file is deleted meanwhile', async () => {
