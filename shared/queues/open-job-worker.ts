@@ -81,10 +81,15 @@ export function openJobWorker(options: JobWorkerOptions): JobWorker {
       timer = setTimeout(() => resolve('too late'), graceMs + abandonAfterMs + CLOSE_SLACK_MS);
     });
     try {
-      const end = await Promise.race([worker.close(), tooLate]);
-      if (end !== 'too late') return;
-      logger.warn({ queue }, 'the queue does not answer: leaving without it');
-      await Promise.race([worker.disconnect(), sleep(DISCONNECT_MS)]);
+      const broken = worker.close().catch((error: unknown) => ({ error }));
+      const end = await Promise.race([broken, tooLate]);
+      if (end === undefined) return;
+      // Its connection broke while it was told goodbye, or nothing comes back: what it held is handed on by its locks.
+      logger.warn(
+        { queue, ...(end !== 'too late' && { err: end.error }) },
+        'leaving without a word to the queue',
+      );
+      await Promise.race([worker.disconnect().catch(() => undefined), sleep(DISCONNECT_MS)]);
     } finally {
       clearTimeout(stopJobs);
       clearTimeout(timer);
