@@ -61,13 +61,19 @@ export async function runProcess(
   // A supervisor that is gone can neither restart nor stop this process: leave in order.
   if (process.channel) process.once('disconnect', () => void close());
 
-  await start({
-    config,
-    logger,
-    timings,
-    stopping: stopping.signal,
-    onClose: (what, release) => releases.push({ what, release }),
-  });
+  try {
+    await start({
+      config,
+      logger,
+      timings,
+      stopping: stopping.signal,
+      onClose: (what, release) => releases.push({ what, release }),
+    });
+  } catch (error) {
+    // Told to stop while it started: what it was about to use is released already, and that is no failure.
+    if (!stopping.signal.aborted) throw error;
+    logger.info({ err: error }, 'stopped while starting');
+  }
 }
 
 function configOrExit(): { config: Config; timings: TestTimings } {

@@ -81,6 +81,13 @@ it('releases what it holds and exits with 1 when it cannot start', async () => {
   expect(code).toBe(1);
 });
 
+it('releases what it holds and exits with 0 when it is told to stop while it starts', async () => {
+  const stop = onceSaid('starting\n', (child) => child.kill('SIGTERM'));
+  const { code, output } = await run({ ...needed, STOPPED_AT_START: 'true' }, stop);
+  expect(output).toContain('released first');
+  expect(code).toBe(0);
+});
+
 it('stops at once with every fault when the configuration is bad', async () => {
   const { code, output, errors } = await run({ PORT: 'x' }, () => {});
   expect(code).toBe(78);
