@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Part } from '../part.ts';
 import { load } from '../rig/load.ts';
@@ -17,10 +18,12 @@ export const overload: Part = {
   async run(rig) {
     return await rig.withStowage({}, async (stowage) => {
       const bytes = await rig.pictures.small();
-      const name = await stowage.client.upload(uploadBody(bytes, 'picture.jpg'));
-      const thumbnail = (width: number) => `/${name.replace('.', `_${width}.`)}`;
-      const widthsFrom = (first: number, step: number) =>
-        Array.from({ length: 400 }, (_, index) => thumbnail(first + step * index));
+      const body = uploadBody(bytes, 'picture.jpg');
+      const names = await Promise.all(Array.from({ length: READERS + 1 }, () => stowage.client.upload(body)));
+      const [name = ''] = names;
+      const thumbnail = (width: number, of = name) => `/${of.replace('.', `_${width}.`)}`;
+      // Every reader has a picture, of which each width is asked for once.
+      const widths = (of: string) => Array.from({ length: 300 }, (_, index) => thumbnail(300 + index, of));
       await fetch(`${stowage.url}${thumbnail(99)}`);
 
       const rendersOf16 = await rendersDuring(stowage, async () => {
@@ -35,21 +38,23 @@ export const overload: Part = {
         url: stowage.url,
         connections: 1,
         amount: 60,
-        pathsByConnection: [widthsFrom(100, 3)],
+        pathsByConnection: [widths(name)],
       });
 
       const hot = `${stowage.url}${thumbnail(99)}`;
       const saturation = await load({ url: hot, connections: 16, seconds: 3 });
       const half = saturation.perSecond / 2;
+      // Three times what could be rendered if nothing else were to do.
+      const floodPerSecond = (3 * availableParallelism() * 1_000) / percentile(alone.latenciesMs, 50);
       const flood = load({
         url: stowage.url,
         connections: READERS,
         seconds: SECONDS,
+        rate: Math.round(floodPerSecond),
         headersByConnection: Array.from({ length: READERS }, (_, index) => ({
           'x-forwarded-for': `10.0.0.${index}`,
         })),
-        // Of every reader other widths, from small to large.
-        pathsByConnection: Array.from({ length: READERS }, (_, index) => widthsFrom(101 + index, 7)),
+        pathsByConnection: names.slice(1).map(widths),
       });
       await sleep(1_000);
       const beside = await load({ url: hot, connections: 16, seconds: SECONDS - 2, rate: Math.round(half) });

@@ -11,7 +11,7 @@ import { uploadBody } from '../rig/upload-body.ts';
 
 const PROGRAM = join(import.meta.dirname, '../programs/s3-proxy-program.ts');
 const ROUNDS = 3;
-const REQUESTS = 3_000;
+const REQUESTS = 1_500;
 
 /** A read that is not in memory, through S3, against Fastify with plain undici to the same server. */
 export const s3Read: Part = {

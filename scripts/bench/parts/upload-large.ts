@@ -1,9 +1,9 @@
 import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { alternate } from '../alternate.ts';
 import type { Part } from '../part.ts';
 import { load } from '../rig/load.ts';
+import { oneMessage } from '../rig/one-message.ts';
 import { uploadBody } from '../rig/upload-body.ts';
 
 const PROGRAM = join(import.meta.dirname, '../programs/sdk-upload-program.ts');
@@ -26,7 +26,7 @@ export const uploadLarge: Part = {
         ...[s3.endpoint, s3.accessKeyId, s3.secretAccessKey],
         ...[stowage.env.S3_BUCKET ?? '', String(SIZE)],
       ]);
-      await once(sdk, 'message');
+      await oneMessage(sdk);
       try {
         const times = await alternate(ROUNDS, {
           async ours() {
@@ -42,8 +42,7 @@ export const uploadLarge: Part = {
           },
           async sdk() {
             sdk.send('again');
-            const [ms] = await once(sdk, 'message');
-            return Number(ms);
+            return Number(await oneMessage(sdk));
           },
         });
         const rate = (ms: number) => SIZE / 2 ** 20 / (ms / 1_000);

@@ -67,7 +67,7 @@ async function run(request: LoadRequest): Promise<LoadResult> {
     connections: request.connections,
     method: request.method ?? 'GET',
     headers: { ...request.headers },
-    timeout: 60,
+    timeout: 300,
     setupClient,
     ...(request.amount === undefined ? { duration: request.seconds ?? 3 } : { amount: request.amount }),
     ...(request.rate !== undefined && { overallRate: request.rate }),

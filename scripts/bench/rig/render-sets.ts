@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import type { RenderOrder, RenderReport, RenderWay } from '../programs/render-program.ts';
+import { oneMessage } from './one-message.ts';
 
 const PROGRAM = join(import.meta.dirname, '../programs/render-program.ts');
 
@@ -22,9 +22,7 @@ export function createRenderSets(): RenderSets {
         children.get(order.way) ?? fork(PROGRAM, { env: { ...process.env, MALLOC_ARENA_MAX: '2' } });
       children.set(order.way, child);
       child.send(order);
-      const [report] = await Promise.race([once(child, 'message'), once(child, 'exit')]);
-      if (typeof report !== 'object' || report === null) throw new Error('the render program failed');
-      return report as RenderReport; // the program sends nothing else
+      return (await oneMessage(child)) as RenderReport; // the program sends nothing else
     },
     close() {
       for (const child of children.values()) child.disconnect();
