@@ -40,7 +40,7 @@ export async function openAuditRig(options: {
   const queues = await openRig(db, options.queue);
   const store = openObjectStore(options.store);
   for (const prefix of ['originals/', 'variants/', 'quarantine/'])
-    for (const key of await keysUnder(prefix)) await store.delete([key]);
+    await store.delete(await keysUnder(prefix));
 
   async function keysUnder(prefix: string): Promise<string[]> {
     const keys: string[] = [];

@@ -97,6 +97,7 @@ describe.each(services())('the audit of $name', ({ store, queue }) => {
       await rig.put(`quarantine/${live.picture.object_key}`, Buffer.alloc(1_000));
       const { report } = await rig.repair({ windows: {} });
       expect(report.findings.I1).toMatchObject({ violations: 2, repaired: 1 });
+      expect(report.findings.I5).toMatchObject({ violations: 2, repaired: 1 });
       expect((await rig.audit({ deep: true })).findings.I1).toMatchObject({ violations: 1 });
     });
 
