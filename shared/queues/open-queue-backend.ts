@@ -15,6 +15,8 @@ export type QueueBackendOptions =
       readonly url: string;
       /** What all keys begin with; instances that share a Redis database need different ones. Default `stowage`. */
       readonly prefix?: string;
+      /** How long a connection may owe an answer before it is replaced, ms. Default 15,000. */
+      readonly silenceMs?: number;
     };
 
 /** Opens the queues on the backend that is configured. It does not wait for the backend to be there. */

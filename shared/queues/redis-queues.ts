@@ -12,13 +12,20 @@ const COMMAND_TIMEOUT_MS = 5_000;
 const LONGEST_RECONNECT_MS = 2_000;
 
 const reconnectAfterMs = (times: number) => Math.min(times * 100, LONGEST_RECONNECT_MS);
-const shared = { connectTimeout: CONNECT_TIMEOUT_MS, keepAlive: 10_000 };
+
+/** A connection that owes an answer for so long is dead without knowing it. The longest blocking command takes 10 s. */
+const SILENCE_MS = 15_000;
 
 /**
  * BullMQ on Redis. All queues of a process share one connection that fails at once while Redis is away: what they
  * publish is in the outbox, and waiting would only pile up. A worker has two of its own that wait.
  */
-export function openRedisQueues(options: { url: string; prefix?: string }, logger: Logger): QueueBackend {
+export function openRedisQueues(
+  options: { url: string; prefix?: string; silenceMs?: number },
+  logger: Logger,
+): QueueBackend {
+  const socketTimeout = options.silenceMs ?? SILENCE_MS;
+  const shared = { connectTimeout: CONNECT_TIMEOUT_MS, keepAlive: 10_000, socketTimeout };
   const prefix = options.prefix ?? 'stowage';
   const producers = new Redis(options.url, {
     ...shared,

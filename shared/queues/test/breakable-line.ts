@@ -10,6 +10,8 @@ export interface BreakableLine {
   cut(): void;
   /** Takes connections and bytes, and passes nothing on. */
   freeze(): void;
+  /** The connections that are open pass nothing on any more, and never end. New ones work. */
+  lose(): void;
   mend(): void;
   close(): Promise<void>;
 }
@@ -17,6 +19,7 @@ export interface BreakableLine {
 export async function openBreakableLine(target: string, defaultPort: number): Promise<BreakableLine> {
   const { hostname, port } = new URL(target);
   const sockets = new Set<Socket>();
+  const lost = new WeakSet<Socket>();
   let state: 'whole' | 'cut' | 'frozen' = 'whole';
   let tried = 0;
 
@@ -35,7 +38,7 @@ export async function openBreakableLine(target: string, defaultPort: number): Pr
         sockets.delete(from);
         to.destroy();
       });
-      from.on('data', (chunk) => state === 'whole' && to.write(chunk));
+      from.on('data', (chunk) => state === 'whole' && !lost.has(from) && to.write(chunk));
     }
   });
   server.listen(0, '127.0.0.1');
@@ -56,6 +59,9 @@ export async function openBreakableLine(target: string, defaultPort: number): Pr
     },
     freeze() {
       state = 'frozen';
+    },
+    lose() {
+      for (const socket of sockets) lost.add(socket);
     },
     mend() {
       // What was swallowed is missing from its connection.

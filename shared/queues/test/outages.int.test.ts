@@ -27,7 +27,9 @@ describe.each(queueBackends())('a line to $name that breaks', { timeout: 60_000 
         : await openBreakableLine(options.databaseUrl, 5432);
     rig = await openRig(
       database.db,
-      options.kind === 'redis' ? { ...options, url: line.url } : { ...options, databaseUrl: line.url },
+      options.kind === 'redis'
+        ? { ...options, url: line.url, silenceMs: 7_000 }
+        : { ...options, databaseUrl: line.url },
     );
   });
   afterEach(async () => {
@@ -53,6 +55,18 @@ describe.each(queueBackends())('a line to $name that breaks', { timeout: 60_000 
     expect(await openRows()).toBe(2);
     line.mend();
     await waitFor(async () => (await openRows()) === 0, PATIENCE);
+  });
+
+  test('lets jobs go on when its connections die without a word', async () => {
+    rig.worker({ handlers });
+    const relay = rig.relay({ pauseMs: 50, publishDeadlineMs: 500 });
+    relay.start();
+    await insertJobs(database.db, [someJob()]);
+    await waitFor(async () => (await openRows()) === 0, PATIENCE);
+    line.lose();
+    await insertJobs(database.db, [someJob(), someJob()]);
+    relay.kick();
+    await waitFor(async () => (await openRows()) === 0, { timeoutMs: 50_000 });
   });
 
   test('does not stop a process that starts meanwhile from working later', async () => {

@@ -43,6 +43,8 @@ function redisStore(url: string, logger: Logger): ThrottlesStore {
     maxRetriesPerRequest: 1,
     connectTimeout: REDIS_DEADLINE_MS,
     commandTimeout: REDIS_DEADLINE_MS,
+    // A connection that is dead without knowing it is replaced.
+    socketTimeout: 5 * REDIS_DEADLINE_MS,
   });
   redis.on('error', (error) => logger.warn({ err: error }, 'throttles: Redis is away, counting in memory'));
   return {
