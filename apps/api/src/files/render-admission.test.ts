@@ -60,13 +60,26 @@ test('a client at its bound is passed over, and goes on when its own work ends',
   expect(started).toEqual(['a1', 'a2', 'b1', 'a3']);
 });
 
-test('beyond the queue it is OVERLOADED, with the time after which to try again', async () => {
-  const { begin } = scene({ slots: 1, queueLength: 2 });
+test('beyond the queue whoever waits longest is OVERLOADED, with the time after which to try again', async () => {
+  const { begin, end, started } = scene({ slots: 1, queueLength: 2 });
   void begin('running', 'x');
-  const waiting = [begin('a', 'a'), begin('b', 'b')];
-  const refusal = await begin('c', 'c').then(() => undefined, toAppError);
+  const oldest = begin('a', 'a').then(() => undefined, toAppError);
+  void begin('b', 'b');
+  void begin('c', 'c');
+  const refusal = await oldest;
   expect(problemOf(refusal!, 'r')).toMatchObject({ status: 503, headers: { 'retry-after': '5' } });
-  expect(waiting).toHaveLength(2);
+  await end('running');
+  await end('c');
+  expect(started).toEqual(['running', 'c', 'b']);
+});
+
+test('while the queue is full the newest goes first', async () => {
+  const { begin, end, started } = scene({ slots: 1, queueLength: 3 });
+  for (const name of ['running', 'a', 'b', 'c']) void begin(name, name);
+  await end('running');
+  await end('c');
+  await end('a');
+  expect(started).toEqual(['running', 'c', 'a', 'b']);
 });
 
 test('one client may not take the whole queue', async () => {

@@ -5,7 +5,10 @@ export interface RenderAdmissionOptions {
   readonly slots: number;
   /** Most renders at once for one client address. */
   readonly slotsPerClient?: number;
-  /** Most that wait for a slot; one client address may take half of it. */
+  /**
+   * Most that wait for a slot; one client address may take half of it. Default: four for each slot, so that on two
+   * cores a browser's six connections fit (two render, four wait) and nobody waits for more than four renders.
+   */
   readonly queueLength?: number;
   /** ms after which one that waits is turned away. */
   readonly maxWaitMs?: number;
@@ -14,6 +17,7 @@ export interface RenderAdmissionOptions {
 interface Waiting {
   readonly client: string;
   readonly admit: () => void;
+  readonly refuse: () => void;
 }
 
 const RETRY_AFTER_SECONDS = 5;
@@ -22,6 +26,9 @@ const RETRY_AFTER_SECONDS = 5;
  * Bounds the renders that readers cause: so many at once, so many for each client address, a short queue, and
  * beyond it OVERLOADED. First come, first served, except that clients with fewer renders under way go first: one
  * that asks for many must not keep the others waiting for all of them.
+ *
+ * When more comes than can be rendered somebody has to be refused. It is whoever waits longest, and the newest goes
+ * first: those who are served get their picture at once, instead of all of them after the whole queue.
  */
 export class RenderAdmission {
   readonly #slots: number;
@@ -35,7 +42,7 @@ export class RenderAdmission {
   constructor(options: RenderAdmissionOptions) {
     this.#slots = options.slots;
     this.#slotsPerClient = options.slotsPerClient ?? 2;
-    this.#queueLength = options.queueLength ?? 32;
+    this.#queueLength = options.queueLength ?? 4 * options.slots;
     this.#maxWaitMs = options.maxWaitMs ?? 10_000;
   }
 
@@ -72,10 +79,11 @@ export class RenderAdmission {
     this.#next()?.admit();
   }
 
-  /** Of those for whom there is room the first of whose client has the fewest renders under way. */
+  /** Of those for whom there is room the first (the newest under overload) of whose client has the fewest under way. */
   #next(): Waiting | undefined {
+    const isOverloaded = this.#queue.length >= this.#queueLength;
     let next: Waiting | undefined;
-    for (const waiting of this.#queue) {
+    for (const waiting of isOverloaded ? this.#queue.toReversed() : this.#queue) {
       if (!this.#hasRoomFor(waiting.client)) continue;
       if (next === undefined || this.#runningOf(waiting.client) < this.#runningOf(next.client))
         next = waiting;
@@ -90,7 +98,8 @@ export class RenderAdmission {
   /** Resolves when the caller has been entered. */
   #wait(client: string, signal: AbortSignal): Promise<void> {
     const ofClient = this.#queue.filter((waiting) => waiting.client === client).length;
-    if (this.#queue.length >= this.#queueLength || ofClient >= this.#queueLength / 2) throw overloaded();
+    if (ofClient >= this.#queueLength / 2) throw overloaded();
+    if (this.#queue.length >= this.#queueLength) this.#queue[0]?.refuse();
     return new Promise((resolve, reject) => {
       const stopWaiting = () => {
         clearTimeout(timer);
@@ -101,12 +110,14 @@ export class RenderAdmission {
         stopWaiting();
         reject(signal.reason);
       };
-      const timer = setTimeout(() => {
+      const refuse = () => {
         stopWaiting();
         reject(overloaded());
-      }, this.#maxWaitMs);
+      };
+      const timer = setTimeout(refuse, this.#maxWaitMs);
       const entry: Waiting = {
         client,
+        refuse,
         admit: () => {
           stopWaiting();
           // Entered here, so that nobody takes the room before the caller runs again.
