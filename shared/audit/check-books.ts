@@ -10,13 +10,13 @@ const MOST_LISTED = 10_000;
  * I2: each quota row says what its files and adjustments say, and the ledger, with what is still to be posted, says
  * the same. And of I3: no reservation without its upload. Resolves to the drift in bytes.
  */
-export async function checkBooks(snapshot: Db, { book, report, signal }: CheckDeps): Promise<number> {
+export async function checkBooks(snapshot: Db, { book, report }: CheckDeps): Promise<number> {
   const { count } = await snapshot
     .selectFrom('users')
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .executeTakeFirstOrThrow();
   book.checked('I2', count);
-  const { books, total, driftBytes } = await readFaultyBooks(snapshot, MOST_LISTED, signal);
+  const { books, total, driftBytes } = await readFaultyBooks(snapshot, MOST_LISTED);
   book.violatedBeyond('I2', total - books.length);
   await report(books.flatMap(faultsIn));
   return driftBytes;

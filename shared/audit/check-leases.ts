@@ -19,17 +19,15 @@ interface Check {
  * lost its job, by more than one sweep.
  */
 export async function checkLeases(snapshot: Db, deps: CheckDeps): Promise<void> {
-  const { book, report, signal } = deps;
-  const options = { signal, inflightQueryAbortStrategy: 'cancel query' } as const;
+  const { book, report } = deps;
   for (const { among, stuck, violation } of checks(deps)) {
     const counted = await sql<{
       rows: number;
-    }>`SELECT count(*)::int8 AS rows FROM (${among}) AS among`.execute(snapshot, options);
+    }>`SELECT count(*)::int8 AS rows FROM (${among}) AS among`.execute(snapshot);
     book.checked('I3', counted.rows[0]?.rows ?? 0);
     const { rows } = await sql<{ id: string; fault: string; total: number }>`
       SELECT *, count(*) OVER ()::int4 AS total FROM (${stuck}) AS stuck LIMIT ${MOST_LISTED}`.execute(
       snapshot,
-      options,
     );
     book.violatedBeyond('I3', (rows[0]?.total ?? 0) - rows.length);
     await report(rows.map(({ id, fault }) => ({ invariant: 'I3', fault, ...violation(id) })));

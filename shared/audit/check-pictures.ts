@@ -91,7 +91,7 @@ async function readPictures(snapshot: Db, after: string): Promise<Picture[]> {
   return rows;
 }
 
-async function checkLostRenders(snapshot: Db, { book, report, signal, windows }: CheckDeps): Promise<void> {
+async function checkLostRenders(snapshot: Db, { book, report, windows }: CheckDeps): Promise<void> {
   const { rows } = await sql<{ id: string; total: number }>`
     SELECT f.id, count(*) OVER ()::int4 AS total FROM files f
     WHERE f.render_state = 'pending' AND f.state = 'stored'
@@ -100,7 +100,7 @@ async function checkLostRenders(snapshot: Db, { book, report, signal, windows }:
         SELECT FROM outbox o
         WHERE o.name = 'render-thumbnails' AND o.failed_at IS NULL AND o.payload->>'fileId' = f.id::text
       )
-    LIMIT ${MOST_LISTED}`.execute(snapshot, { signal, inflightQueryAbortStrategy: 'cancel query' });
+    LIMIT ${MOST_LISTED}`.execute(snapshot);
   book.violatedBeyond('I4', (rows[0]?.total ?? 0) - rows.length);
   await report(
     rows.map(({ id }) => ({

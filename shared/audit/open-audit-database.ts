@@ -1,7 +1,7 @@
 import { type Db, openDatabase } from '../database/open-database.ts';
 
 /** A pass over the largest table takes minutes, not the seconds that a request may wait. */
-const STATEMENT_TIMEOUT_MS = 60 * 60_000;
+const STATEMENT_TIMEOUT_MS = 15 * 60_000;
 /** One for the snapshot, one for what happens beside it, and one to cancel what takes too long. */
 const POOL_SIZE = 3;
 

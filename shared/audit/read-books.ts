@@ -77,7 +77,7 @@ export interface FaultyBooks {
 }
 
 /** The books that do not balance, at most `limit` of them. */
-export async function readFaultyBooks(db: Db, limit: number, signal: AbortSignal): Promise<FaultyBooks> {
+export async function readFaultyBooks(db: Db, limit: number): Promise<FaultyBooks> {
   const { rows } = await sql<Books & { total: number; drift: number }>`
     SELECT b.*, count(*) OVER ()::int4 AS total,
       sum(abs(stored - files) + abs(adjustment - adjustments) + abs("ledgerFiles" - "postedFiles")
@@ -86,7 +86,7 @@ export async function readFaultyBooks(db: Db, limit: number, signal: AbortSignal
     WHERE NOT "hasQuota" OR stored <> files OR adjustment <> adjustments OR stored + adjustment < 0
       OR "ledgerFiles" <> "postedFiles" OR "ledgerAdjustments" <> "postedAdjustments"
       OR reserved <> uploads OR renders <> pending
-    LIMIT ${limit}`.execute(db, { signal, inflightQueryAbortStrategy: 'cancel query' });
+    LIMIT ${limit}`.execute(db);
   const [first] = rows;
   return { books: rows, total: first?.total ?? 0, driftBytes: first?.drift ?? 0 };
 }

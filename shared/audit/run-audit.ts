@@ -50,7 +50,7 @@ export async function runAudit(options: AuditOptions): Promise<AuditReport> {
   const report = reporter(options, book, windows, signal);
   const deps: CheckDeps = { db, store, backend, thumbnailWidths, deep, windows, book, report, signal };
 
-  const fromSnapshot = await inSnapshot(db, async (snapshot) => {
+  const fromSnapshot = await inSnapshot(db, signal, async (snapshot) => {
     const driftBytes = await checkBooks(snapshot, deps);
     await checkLeases(snapshot, deps);
     return { driftBytes, outdatedPictures: await checkPictures(snapshot, deps) };

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openTestDatabase, type TestDatabase } from '../../../scripts/testing/test-database.ts';
+import { waitFor } from '../../../scripts/testing/wait-for.ts';
 import { originalKey } from '../../uploads/original-keys.ts';
 import { type AuditRig, NO_WINDOWS, openAuditRig, services, violations } from './audit-rig.ts';
 
@@ -229,6 +230,23 @@ describe.each(services())('the audit of $name', ({ store, queue }) => {
   it('gives up at once when it is told to', async () => {
     const signal = AbortSignal.abort(new Error('enough'));
     await expect(rig.audit({ signal })).rejects.toThrow();
+  });
+
+  it('gives up a statement that takes long, also in the database', async () => {
+    const stop = new AbortController();
+    const blocked = async () => {
+      const { rows } = await sql`SELECT FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'`.execute(database.db);
+      return rows.length;
+    };
+    await database.db.transaction().execute(async (trx) => {
+      await sql`LOCK TABLE ledger_entries IN ACCESS EXCLUSIVE MODE`.execute(trx);
+      const audit = expect(rig.audit({ signal: stop.signal })).rejects.toThrow('enough');
+      await waitFor(async () => (await blocked()) === 1);
+      stop.abort(new Error('enough'));
+      await audit;
+      await waitFor(async () => (await blocked()) === 0);
+    });
   });
 
   it('fails when a service is away, instead of finding things missing', async () => {

@@ -4,6 +4,8 @@ import { openTestDatabase, type TestDatabase } from '../../../scripts/testing/te
 import { makeUser } from '../../../scripts/testing/test-rows.ts';
 import { inSnapshot } from '../in-snapshot.ts';
 
+const never = new AbortController().signal;
+
 let database: TestDatabase;
 beforeAll(async () => {
   database = await openTestDatabase();
@@ -13,7 +15,7 @@ afterAll(() => database.close());
 test('a snapshot shows one moment, whatever is committed meanwhile', async () => {
   const users = async (db: TestDatabase['db']) =>
     (await db.selectFrom('users').select('id').execute()).length;
-  await inSnapshot(database.db, async (snapshot) => {
+  await inSnapshot(database.db, never, async (snapshot) => {
     const before = await users(snapshot);
     await makeUser(database.db);
     expect(await users(snapshot)).toBe(before);
@@ -22,7 +24,7 @@ test('a snapshot shows one moment, whatever is committed meanwhile', async () =>
 });
 
 test('nothing can be written in a snapshot', async () => {
-  const write = inSnapshot(database.db, (snapshot) => sql`DELETE FROM users`.execute(snapshot));
+  const write = inSnapshot(database.db, never, (snapshot) => sql`DELETE FROM users`.execute(snapshot));
   // Postgres: read_only_sql_transaction
   await expect(write).rejects.toMatchObject({ cause: { code: '25006' } });
 });
