@@ -7,6 +7,9 @@ import { hasCode } from './system-error.ts';
 /** No key has a segment that starts with a dot, so these names are never an object's. */
 export const UNFINISHED = '.unfinished-';
 
+/** A folder that removals empty all the time is made again so often: on a busy machine ten were once too few. */
+export const MOST_ATTEMPTS = 100;
+
 const failed = (cause: unknown): never => {
   throw writeFailed(cause);
 };
@@ -68,7 +71,7 @@ async function createTemporary(path: string): Promise<FileHandle> {
       return await open(path, 'wx', 0o600);
     } catch (error) {
       // A removal in the same folder took it away because it was empty.
-      if (!hasCode(error, 'ENOENT') || attempt === 10) throw error;
+      if (!hasCode(error, 'ENOENT') || attempt === MOST_ATTEMPTS) throw error;
     }
   }
 }

@@ -1,7 +1,7 @@
 import { mkdir, rename, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { objectNotFound, writeFailed } from '../failures.ts';
-import { removeEmptyFolders, syncFolder, syncFolders } from './durable-file.ts';
+import { MOST_ATTEMPTS, removeEmptyFolders, syncFolder, syncFolders } from './durable-file.ts';
 import { hasCode } from './system-error.ts';
 
 /**
@@ -33,7 +33,7 @@ async function renameIntoFolder(source: string, target: string): Promise<void> {
       return;
     } catch (error) {
       // A removal in the target's folder took that away because it was empty.
-      if (!hasCode(error, 'ENOENT') || attempt === 10 || !(await isFile(source))) throw error;
+      if (!hasCode(error, 'ENOENT') || attempt === MOST_ATTEMPTS || !(await isFile(source))) throw error;
     }
   }
 }
