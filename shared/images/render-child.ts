@@ -32,6 +32,7 @@ async function render({ request, limits }: RenderOrder, bytes: Buffer): Promise<
   try {
     const picture = await renderPicture(bytes, request, limits, sendVariant);
     await send({ type: 'done', picture });
+    globalThis.gc?.();
   } catch (error) {
     const known =
       error instanceof AppError ? error : new AppError('INTERNAL', 'Rendering failed.', { cause: error });

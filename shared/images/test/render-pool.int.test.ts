@@ -208,6 +208,8 @@ test('children run at the lowest priority, with nothing of this process’s envi
     .map((entry) => entry.split('=')[0]);
   expect(names.toSorted()).toEqual([
     'MALLOC_ARENA_MAX',
+    'MALLOC_MMAP_THRESHOLD_',
+    'MALLOC_TRIM_THRESHOLD_',
     'NODE_CHANNEL_FD',
     'NODE_CHANNEL_SERIALIZATION_MODE',
     'UV_THREADPOOL_SIZE',
