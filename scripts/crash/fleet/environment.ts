@@ -43,7 +43,6 @@ export function processEnvironment(options: {
     ...(HOME !== undefined && { HOME }),
     ...(TMPDIR !== undefined && { TMPDIR }),
     NODE_ENV: 'test',
-    NODE_COMPILE_CACHE: `${folder}/compile-cache`,
     UV_THREADPOOL_SIZE: '16',
     MALLOC_ARENA_MAX: '2',
     STOWAGE_FAULTS: options.faultsFolder,
