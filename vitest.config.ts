@@ -11,7 +11,7 @@ export default defineConfig({
     pool: 'forks',
     // Each file has a database of its own, so files do not disturb each other; more than two would only fight for cores.
     maxWorkers: 2,
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    testTimeout: 90_000,
+    hookTimeout: 120_000,
   },
 });

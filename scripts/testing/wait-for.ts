@@ -11,7 +11,7 @@ export async function waitFor<T>(
   ask: () => Promise<T | undefined | false> | T | undefined | false,
   options: WaitOptions = {},
 ): Promise<T> {
-  const deadline = Date.now() + (options.timeoutMs ?? 15_000);
+  const deadline = Date.now() + (options.timeoutMs ?? 60_000);
   for (;;) {
     const answer = await ask();
     if (answer !== undefined && answer !== false) return answer;
