@@ -11,6 +11,7 @@ const TABLES = [
   'reads',
   'quota changes',
   'quota samples',
+  'sign-ups',
   'checks',
 ];
 

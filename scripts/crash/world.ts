@@ -25,6 +25,8 @@ import { TIMINGS } from './timings.ts';
 export interface World {
   readonly folder: string;
   readonly faultsFolder: string;
+  /** Of a program that reaches the services past all proxies. */
+  readonly environment: NodeJS.ProcessEnv;
   readonly tally: Tally;
   readonly services: readonly Service[];
   readonly redis: RedisService;
@@ -134,6 +136,7 @@ export async function openWorld(options: {
     return {
       folder,
       faultsFolder,
+      environment: env,
       tally,
       services,
       redis,

@@ -7,6 +7,8 @@ import { TIMINGS } from '../timings.ts';
 import type { World } from '../world.ts';
 import type { Fault } from './fault.ts';
 
+const MULTIPART_WITHIN_MS = 12_000;
+
 export const FLUSH: readonly Fault[] = [
   {
     kind: 'flush',
@@ -38,6 +40,9 @@ function s3Fault(label: string, rule: S3Rule): Fault {
     async run({ s3Proxy }, random) {
       s3Proxy.setRules([rule]);
       await sleep(random.int(1_000, 5_000));
+      // Large uploads are few: the first one to come is what this one is for.
+      const until = Date.now() + (rule.operations === undefined ? 0 : MULTIPART_WITHIN_MS);
+      while (Date.now() < until && !s3Proxy.hasFailed(rule)) await sleep(100);
       s3Proxy.setRules([]);
       return true;
     },

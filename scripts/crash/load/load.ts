@@ -6,6 +6,7 @@ import type { LoadUser } from './load-user.ts';
 import { readOne } from './read-one.ts';
 import { takeTurns } from './take-turns.ts';
 import { uploadSome } from './upload-some.ts';
+import type { Visitors } from './visitors.ts';
 
 /** Requests of one user under way at once. */
 const LOOPS_PER_USER = 2;
@@ -19,7 +20,7 @@ export interface Load {
 }
 
 /** Parallel uploads, reads, deletions and changes of quotas by all users, until it is stopped. */
-export function startLoad(users: readonly LoadUser[], random: Random): Load {
+export function startLoad(users: readonly LoadUser[], visitors: Visitors, random: Random): Load {
   const stop = new AbortController();
   const loops = users.flatMap((user) =>
     user.takesTurns
@@ -28,7 +29,7 @@ export function startLoad(users: readonly LoadUser[], random: Random): Load {
           loop(user, random.fork(`${user.name} ${index}`), stop.signal),
         ),
   );
-  const ended = Promise.all(loops);
+  const ended = Promise.all([...loops, visitors.come(random.fork('visitors'), stop.signal)]);
   return {
     async stop() {
       stop.abort();

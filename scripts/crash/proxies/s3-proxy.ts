@@ -54,6 +54,7 @@ export class S3Proxy {
   readonly #server: Server;
   readonly #agent = new Agent({ keepAlive: true });
   #rules: readonly S3Rule[] = [];
+  readonly #used = new WeakSet<S3Rule>();
   #hold: ((write: HeldWrite) => void) | undefined;
 
   private constructor(options: S3ProxyOptions) {
@@ -77,6 +78,12 @@ export class S3Proxy {
 
   setRules(rules: readonly S3Rule[]): void {
     this.#rules = rules;
+    for (const rule of rules) this.#used.delete(rule);
+  }
+
+  /** Whether this rule has made a request fail since it was set. */
+  hasFailed(rule: S3Rule): boolean {
+    return this.#used.has(rule);
   }
 
   /** Keeps the next small write of an original: nothing is answered, and nothing is passed on until `release`. */
@@ -130,9 +137,11 @@ export class S3Proxy {
 
   #draw(operation: S3Operation): S3Fault | undefined {
     const { random } = this.#options;
-    for (const { fault, operations, probability } of this.#rules) {
-      if (operations !== undefined && !operations.includes(operation)) continue;
-      if (random.chance(probability)) return fault;
+    for (const rule of this.#rules) {
+      if (rule.operations !== undefined && !rule.operations.includes(operation)) continue;
+      if (!random.chance(rule.probability)) continue;
+      this.#used.add(rule);
+      return rule.fault;
     }
     return undefined;
   }

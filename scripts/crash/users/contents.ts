@@ -15,6 +15,9 @@ export interface Content {
 
 const SMALLEST = 1_024;
 const LARGEST = 20 * 1024 * 1024;
+/** The S3 store sends more than 8 MiB in parts. */
+const SEVERAL_PARTS = 8.5 * 1024 * 1024;
+const MULTIPART_SHARE = 0.06;
 /** JPEG has segments for comments, of at most so many bytes: the way to make pictures of any size, all different. */
 const LONGEST_COMMENT = 65_533;
 
@@ -47,7 +50,9 @@ export class Contents {
   draw(random: Random, largest = LARGEST): Content {
     const kind = random.pick(['picture', 'picture', 'text', 'pdf', 'zip'] as const);
     const top = Math.max(SMALLEST, Math.min(largest, LARGEST));
-    const sizeBytes = Math.round(SMALLEST * (top / SMALLEST) ** random.next());
+    // Evenly over the orders of magnitude; and now and then one that takes several parts.
+    const least = random.chance(MULTIPART_SHARE) ? Math.min(SEVERAL_PARTS, top) : SMALLEST;
+    const sizeBytes = Math.round(least * (top / least) ** random.next());
     return this.#content(kind, random, sizeBytes);
   }
 
