@@ -125,6 +125,32 @@ describe('failures', () => {
     await client.until('HTTP/1.1 400 ');
   });
 
+  it('of a path or method that is not there, before the body is looked at', async () => {
+    for (const [path, status] of [
+      ['/echo', 405],
+      ['/name', 405],
+      ['/nothing/here', 404],
+    ] as const)
+      for (const method of ['PUT', 'PATCH', 'QUERY', 'PROPFIND'])
+        for (const headers of [
+          [],
+          ['content-type: text/csv'],
+          ['content-type: nonsense'],
+          ['content-type: application/json'],
+        ]) {
+          const lines = [
+            `${method} ${path} HTTP/1.1`,
+            'host: h',
+            'content-length: 1',
+            'connection: close',
+            ...headers,
+          ];
+          const client = await raw(`${lines.join('\r\n')}\r\n\r\n{`);
+          await client.untilClosed();
+          expect(client.received(), lines.join()).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+        }
+  });
+
   it('of a path out of the folder of the documentation, or of a file that is not in it', async () => {
     for (const path of [
       '/docs/static/../../package.json',

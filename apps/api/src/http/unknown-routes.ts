@@ -18,13 +18,14 @@ export function answerUnknownRoutes(app: FastifyInstance): KnownRoutes {
 }
 
 /**
- * `/quota` has no DELETE, but the router would find that of `/:name` for it. Call it after CORS, so that pages of
- * other origins may read the answer.
+ * `/quota` has no DELETE, but the router would find that of `/:name` for it. And what no route is for is answered
+ * before its body is looked at. Call it after CORS, so that pages of other origins may read the answer.
  */
 export function refuseOtherMethods(app: FastifyInstance, routes: KnownRoutes): void {
   app.addHook('onRequest', (request, reply, done) => {
     const path = pathOf(request);
-    if (!routes.isFixed(path) || request.routeOptions.url === path) return done();
+    const isRouted = !routes.isFixed(path) || request.routeOptions.url === path;
+    if (isRouted && !request.is404) return done();
     answerUnknown(routes, request, reply);
   });
 }
