@@ -41,7 +41,9 @@ beforeAll(async () => {
     PUBLIC_URL,
     THUMBNAIL_WIDTHS: '32',
     THUMBNAILS_CONCURRENCY: '1',
-    SHUTDOWN_GRACE_SECONDS: '30',
+    SHUTDOWN_GRACE_SECONDS: '60',
+    // Longer than any client here pauses between two requests, on a busy machine too; it is over when all have left.
+    SHUTDOWN_DRAIN_SECONDS: '30',
   };
 });
 afterAll(async () => {

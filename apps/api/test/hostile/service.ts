@@ -10,6 +10,7 @@ import { createMetrics } from '@stowage/shared/metrics/create-metrics.ts';
 import { openObjectStore } from '@stowage/shared/objects/open-object-store.ts';
 import type { FastifyInstance } from 'fastify';
 import { openTestDatabase } from '../../../../scripts/testing/test-database.ts';
+import { waitFor } from '../../../../scripts/testing/wait-for.ts';
 import { ensureAdministrator } from '../../src/accounts/ensure-administrator.ts';
 import { createPasswords, type Passwords } from '../../src/accounts/passwords.ts';
 import { createSigningKeys } from '../../src/accounts/signing-keys.ts';
@@ -116,8 +117,15 @@ export async function openService(options: ServiceOptions = {}) {
     });
   }
 
+  /** As `graphql`, and again while a busy machine makes the service refuse all that comes. */
+  const patientGraphql = (query: string, variables: unknown) =>
+    waitFor(async () => {
+      const answer = await graphql(query, variables);
+      return answer.status === 503 ? undefined : answer;
+    });
+
   async function logIn(email: string, password = PASSWORD): Promise<Person> {
-    const answer = await graphql(
+    const answer = await patientGraphql(
       'mutation ($params: LoginInput!) { login(params: $params) { accessToken refreshToken user { id } } }',
       { params: { email, password } },
     );
@@ -148,7 +156,7 @@ export async function openService(options: ServiceOptions = {}) {
     /** A new user, logged in. */
     async person(name = 'somebody'): Promise<Person> {
       const email = `${name}-${randomUUID()}@example.org`;
-      await graphql(
+      await patientGraphql(
         'mutation ($params: BasicAuthSignupInput!) { basicAuthSignUp(params: $params) { statusCode } }',
         { params: { email, password: PASSWORD } },
       );
