@@ -43,7 +43,7 @@ beforeAll(async () => {
     THUMBNAILS_CONCURRENCY: '1',
     SHUTDOWN_GRACE_SECONDS: '60',
     // Longer than any client here pauses between two requests, on a busy machine too; it is over when all have left.
-    SHUTDOWN_DRAIN_SECONDS: '30',
+    SHUTDOWN_DRAIN_SECONDS: '15',
   };
 });
 afterAll(async () => {
