@@ -66,7 +66,7 @@ export function createS3Control(options: S3StoreOptions): S3Control {
   });
 
   async function startMultipart(Key: string, ContentType: string, signal: AbortSignal): Promise<string> {
-    const { UploadId } = await client.send(
+    const { UploadId, $metadata } = await client.send(
       new CreateMultipartUploadCommand({
         Bucket,
         Key,
@@ -76,7 +76,14 @@ export function createS3Control(options: S3StoreOptions): S3Control {
       { abortSignal: AbortSignal.any([signal, soon().abortSignal]) },
     );
     if (UploadId === undefined) throw new Error('The S3 server gave no upload id.');
+    if (($metadata.attempts ?? 1) > 1) await abortOthers(Key, UploadId).catch(() => undefined);
     return UploadId;
+  }
+
+  /** A first attempt whose answer was lost may have started an upload that nobody knows of, and nothing would end. */
+  async function abortOthers(Key: string, own: string): Promise<void> {
+    for await (const { key, uploadId } of unfinished(Key))
+      if (key === Key && uploadId !== own) await abortMultipart(key, uploadId);
   }
 
   async function completeMultipart(

@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
+import { S3Proxy } from '../../../scripts/crash/proxies/s3-proxy.ts';
+import { Random } from '../../../scripts/crash/random.ts';
 import { objectStores } from '../../../scripts/testing/test-services.ts';
 import type { ObjectStore } from '../object-store.ts';
 import { ensureBucket } from '../s3/ensure-bucket.ts';
@@ -101,6 +103,25 @@ describe.skipIf(s3 === undefined)('the S3 adapter on a real server', () => {
       proxy.cut();
       await store.put(key, bytes, jpeg);
     }
+  });
+
+  it('leaves no second upload behind when the answer to the start of the first was lost', async () => {
+    let failed = 0;
+    const proxy = await S3Proxy.open({
+      target: () => Number(new URL(options.endpoint).port),
+      random: new Random('lost start'),
+      onFault: () => {
+        failed += 1;
+        proxy.setRules([]);
+      },
+    });
+    closers.push(() => proxy.close());
+    proxy.setRules([{ fault: 'done-500', operations: ['create-multipart'], probability: 1 }]);
+    const key = freshKey();
+    const store = open({ ...options, endpoint: `http://127.0.0.1:${proxy.port}` });
+    expect(await store.put(key, endlessUntil(20 * MIB), jpeg)).toBe(20 * MIB);
+    expect(failed).toBe(1);
+    expect(await leftovers(options, key)).toEqual([]);
   });
 
   it('ends a read that breaks in the middle with an error of its own', async () => {
