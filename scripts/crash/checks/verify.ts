@@ -9,6 +9,7 @@ import { readBack } from './read-back.ts';
 import { untilAtRest } from './rest.ts';
 import { checkAboveLimit } from './sampler.ts';
 import { settle, settleSet, untilNoUploadRuns } from './settle.ts';
+import { checkUnfinished } from './unfinished.ts';
 
 /** After a round, with all faults off: everything is right, within two minutes. */
 export async function verify(world: World, users: readonly LoadUser[]): Promise<void> {
@@ -32,6 +33,7 @@ export async function verify(world: World, users: readonly LoadUser[]): Promise<
   for (const user of users) await expectQuota(user);
   for (const user of users) await readBack(user);
   await checkAboveLimit(world);
+  await checkUnfinished(world);
 }
 
 async function expectRest(world: World, until: number): Promise<void> {
