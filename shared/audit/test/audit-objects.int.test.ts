@@ -124,7 +124,8 @@ describe.each(services())('the audit of objects and pictures on $name', ({ store
         examples: [`variant 64 webp of file ${live.picture.id}: its object ${variant()} is missing`],
       });
       const both = await Promise.all([rig.repair({ windows: {} }), rig.repair({ windows: {} })]);
-      expect(both[0].repairs).toEqual(['I5 render']);
+      // Either may be the one that comes first.
+      expect([...new Set(both.flatMap(({ repairs }) => repairs))]).toEqual(['I5 render']);
       expect((await renderJobs()).filter((id) => id === live.picture.id)).toHaveLength(1);
     });
 
