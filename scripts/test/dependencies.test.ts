@@ -15,6 +15,8 @@ interface Locked {
   readonly integrity?: string;
   readonly link?: boolean;
   readonly inBundle?: boolean;
+  readonly dev?: boolean;
+  readonly optional?: boolean;
 }
 
 test.each(manifests)('%s names one version of each dependency, never a range', (path) => {
@@ -29,10 +31,11 @@ test('the lock file has the hash of each package, all of them from the registry'
     ([path, { link, inBundle }]) => path.includes('node_modules/') && !link && !inBundle,
   );
   expect(installed.length).toBeGreaterThan(100);
-  for (const [path, { resolved, integrity }] of installed) {
+  for (const [path, { resolved, integrity, dev, optional }] of installed) {
     // Without an address it is the registry that npm is set to.
     expect(resolved ?? 'https://registry.npmjs.org/', path).toMatch(/^https:\/\/registry\.npmjs\.org\//);
-    expect(integrity, path).toMatch(/^sha512-/);
+    // npm writes none for the tools of other platforms than its own.
+    if (integrity !== undefined || !dev || !optional) expect(integrity, path).toMatch(/^sha512-/);
   }
 });
 
