@@ -137,6 +137,17 @@ test('a source that is shorter or longer than announced is not rendered', async 
   }
 });
 
+test('a source that is larger than there is memory for is refused before a byte of it is read', async () => {
+  const pool = openPool({ maxInputPixels: 1_000_000 });
+  await pool.warm();
+  const before = pool.pids;
+  const stream = Readable.from([source]);
+  const openSource = async () => ({ stream, length: 3_000_001 });
+  await expect(pool.render(task({ openSource }))).rejects.toMatchObject({ code: 'PICTURE_TOO_LARGE' });
+  expect(stream.destroyed).toBe(true);
+  expect(pool.pids).toEqual(before);
+});
+
 test('never more children than allowed, and one stays warm', async () => {
   const pool = openPool({ children: 2, idleMs: 50 });
   const held = [heldSource(), heldSource()];

@@ -115,6 +115,11 @@ const requests: Record<string, () => Promise<Response>> = {
     return service.graphql('mutation { logout { statusCode } }', {}, auth);
   },
   'a body that is not GraphQL': () => service.graphql('', {}, { 'content-type': 'text/plain' }),
+  'the page of GraphQL': () => get('/graphql', { accept: 'text/html' }),
+  'a script of that page': async () => {
+    const page = await (await get('/graphql', { accept: 'text/html' })).text();
+    return get(`/${/src="(graphql\/[0-9a-f]+\/start\.js)"/.exec(page)?.[1]}`);
+  },
   'the description of the API': () => get('/openapi.json'),
   'its page': () => get('/docs/'),
   'a script of its page': () => get('/docs/static/swagger-ui.js'),
@@ -147,6 +152,8 @@ function comparable(name: string, value: string): string {
   switch (name) {
     case 'content-length':
       return '<bytes>';
+    case 'content-security-policy':
+      return value.replaceAll(/nonce-[\w+/]{22}==/g, 'nonce-<nonce>');
     case 'content-range':
       return value.replace(/\d+$/, '<bytes>');
     case 'last-modified':

@@ -134,6 +134,23 @@ export const RESPONSE_HEADERS: Readonly<Record<string, Readonly<Record<string, s
     'set-cookie': 'refresh_token=; Max-Age=0; Path=/graphql; HttpOnly; SameSite=Strict',
   },
   'a body that is not GraphQL': { status: 415, ...EVERY, ...CORS, ...PROBLEM },
+  'the page of GraphQL': {
+    status: 200,
+    ...EVERY,
+    ...CORS,
+    'content-length': '<bytes>',
+    'content-security-policy':
+      "default-src 'none'; script-src 'nonce-<nonce>'; style-src 'nonce-<nonce>'; font-src data:; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    'content-type': 'text/html; charset=utf-8',
+  },
+  'a script of that page': {
+    status: 200,
+    ...EVERY,
+    ...CORS,
+    'cache-control': 'public, max-age=31536000, immutable',
+    'content-length': '<bytes>',
+    'content-type': 'text/javascript; charset=utf-8',
+  },
   'the description of the API': { status: 200, ...EVERY, ...CORS, ...JSON_BODY },
   'its page': {
     status: 200,
